@@ -30,7 +30,7 @@ REGISTERS = {
                "skinny_matmul_kernel": 168,  # of 288 threads, one or two blocks a multiprocessor
                "staged_matmul_kernel": 200,  # of 320 threads, one block a multiprocessor
                "warpgroup_streamed_matmul_kernel": 168,  # of 384
-               "unaligned_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
+               "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
                "skinny_attention_kernel": 248,  # of 160 or 288 threads, one block a multiprocessor
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
@@ -49,6 +49,8 @@ SPILLED = {"warpgroup_matmul_kernel": 8, "warpgroup_attention_kernel": 96}
 # Where what a prologue reads of two operands is on its way beside the sums, ptxas saves ten registers; where both operands
 # are floats of 8 bits that are converted on their way, twenty-six.
 SPILLED |= {"wave_matmul_kernel": 108}
+# At the ends of memory, where elements are read one by one.
+SPILLED |= {"few_rows_matmul_kernel": 16, "wave_batched_matmul_kernel": 8}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
 # more of them than it can keep; the loop in front of it has none in memory.
 SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 64, "warpgroup_grouped_matmul_kernel": 96}

@@ -13,6 +13,7 @@ import torch
 from kgen.torch._aten_indexing import REFUSED
 from kgen.torch._convert import Converter, name_of
 from torch import nn
+from torch.export import Dim
 
 aten = torch.ops.aten
 
@@ -21,14 +22,15 @@ SIZES = {"sym_size.int", "sym_numel.default", "sym_is_contiguous.default"}
 
 
 def core_operators() -> Set[str]:
-    """As PyTorch tags them."""
+    """As PyTorch tags them. Exported graphs have none that write into a given tensor."""
     names = set()
-    for name in dir(aten):
-        packet = getattr(aten, name)
-        for overload in packet.overloads() if hasattr(packet, "overloads") else ():
-            # Exported graphs have no forms that write into a given tensor.
-            if torch.Tag.core in getattr(packet, overload).tags and not overload.endswith("out"):
-                names.add(f"{name}.{overload}")
+    for full in torch._C._dispatch_get_all_op_names():
+        library, _, name = full.partition("::")
+        if library == "aten":
+            base, _, overload = name.partition(".")
+            operator = getattr(getattr(aten, base), overload or "default")
+            if torch.Tag.core in operator.tags and not operator._schema.is_mutable:
+                names.add(f"{base}.{overload or 'default'}")
     return names
 
 
@@ -119,6 +121,9 @@ CALLS: List[Callable[..., Any]] = [
         nn.functional.scaled_dot_product_attention(image[:, :, :4], image, image, is_causal=True),
         nn.functional.scaled_dot_product_attention(x, y, x, attn_mask=m @ m.t() > 0 if False else m[:, :4] | torch.eye(4, dtype=torch.bool)),
         aten._scaled_dot_product_flash_attention_for_cpu(image, image, image, 0.0, True, scale=0.3)[0]],
+    lambda x, y, i, m, image: [
+        torch.view_as_real(aten._fft_r2c(x, [1], 0, True)), aten._fft_c2r(aten._fft_r2c(x, [0, 1], 1, True), [0, 1], 2, 6),
+        aten.as_strided(x, [3, 2, 2], [5, 1, 0], 2), aten.as_strided(x.t() * 2, [4], [5]), x.unfold(1, 3, 2), x.unfold(0, 2, 2)],
 ]  # fmt: skip
 
 
@@ -166,6 +171,31 @@ class Core(unittest.TestCase):
                     with self.subTest(graph=graph.graph.stem, call=number, result=place):
                         torch.testing.assert_close(found.pop(0), other, rtol=3e-5, atol=3e-5, equal_nan=True)
 
+    def test_arguments_that_rules_might_pass_over(self) -> None:
+        F = nn.functional
+        calls: List[Callable[..., Any]] = [
+            lambda x, y, i, m, image: [torch.round(10 * x, decimals=1), torch.round(1000 * x, decimals=-2), torch.round(x, decimals=0)],
+            lambda x, y, i, m, image: [F.dropout(x, training=False), F.dropout(x, 0.0), F.alpha_dropout(x), F.dropout2d(image, training=False)],
+            lambda x, y, i, m, image: [F.group_norm(image, 2), F.group_norm(image, 2, y[0, :4]), F.group_norm(image, 2, None, y[0, :4], 0.1)],
+            lambda x, y, i, m, image: [torch.bucketize(x, y[0].sort()[0]), torch.searchsorted(x.sort(1)[0], y, right=True), *x.kthvalue(2, 0)],
+            lambda x, y, i, m, image: [F.embedding_bag(i, x, mode=how, padding_idx=1) for how in ("sum", "mean", "max")],
+            lambda x, y, i, m, image: [torch.addmv(x[:, 0], x, y[0], alpha=2), torch.isnan(i), torch.isfinite(i)],
+        ]
+        folder = graphs.work / "core_arguments"
+        exported = kgen.from_torch(Module(calls), inputs(), path=folder / "core_arguments.yaml")
+        for found, expected in zip(exported.load(folder=folder)(*inputs()), Module(calls)(*inputs())):
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+    def test_sizes_as_numbers(self) -> None:
+        module = Module([lambda x, y, i, m, image: [torch.full((2, x.shape[0]), x.shape[0]), torch.full_like(x, y.shape[1])]])
+        shapes = {"x": {0: Dim("N", max=9)}, "y": {1: Dim("M", max=9)}, "i": None, "m": None, "image": None}
+        folder = graphs.work / "core_sizes"
+        model = kgen.from_torch(module, inputs(), path=folder / "core_sizes.yaml", dynamic_shapes=shapes).load(folder=folder)
+        x, y, *rest = inputs()
+        given = x[:3], y[:, :5].contiguous(), *rest
+        for found, expected in zip(model(*given), module(*given)):
+            torch.testing.assert_close(found, expected)
+
     def test_what_is_refused_says_why(self) -> None:
         class Random(nn.Module):
             def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -174,6 +204,14 @@ class Core(unittest.TestCase):
         with self.assertRaises(kgen.torch.ExportError) as caught:
             kgen.from_torch(Random(), (torch.zeros(4),), path=graphs.work / "random.yaml")
         self.assertRegex(str(caught.exception), r"randn?\.default: graphs have no random numbers; make them outside.*\n    .*test_torch_core\.py:\d+: return x")
+
+        class Dropping(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return nn.functional.dropout(x) + nn.functional.dropout2d(x[None, :, None], 0.2)[0, :, 0]
+
+        with self.assertRaises(kgen.torch.ExportError) as caught:
+            kgen.from_torch(Dropping().eval(), (torch.zeros(4, 3),), path=graphs.work / "dropping.yaml")
+        self.assertRegex(str(caught.exception), r"dropout\.default: dropout that drops: .*; call module.eval\(\).*\n    .*test_torch_core\.py:\d+: return nn")
         known: Dict[str, str] = {name: reason for name, reason in REFUSED.items() if not reason}
         self.assertEqual(known, {})
 

@@ -194,6 +194,58 @@ class Exports(unittest.TestCase):
         with self.assertRaisesRegex(kgen.torch.ExportError, r"(?s)of the size H to W, .*adaptive_avg_pool2d\(x, \(2, y.shape\[0\]\)\)"):
             kgen.from_torch(Square(), (torch.randn(2, 3, 4, 8), torch.randn(3)), path=graphs.work / "square.yaml", dynamic_shapes=shapes)
 
+    def test_complex_numbers(self) -> None:
+        """Graphs have none: each is two values, also one that is a parameter, and what is complex is no input and no output."""
+
+        class Numbers(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.weight = nn.Parameter(torch.randn(4, 6, dtype=torch.complex64))
+                angles = torch.outer(torch.arange(4.0), torch.arange(6.0))
+                self.register_buffer("turns", torch.polar(torch.ones_like(angles), angles), persistent=False)
+
+            def forward(self, x: torch.Tensor, y: torch.Tensor) -> List[torch.Tensor]:
+                fft, z, w = torch.fft, torch.complex(x, y), torch.polar(y.abs() + 0.5, x)
+                written = torch.zeros(4, 6, dtype=torch.complex64)
+                written[:2, 1:4] = z[2:, :3] * self.turns[:2, :3]
+                numbers = [
+                    z * self.weight + w, z - 2 * w, z * 3j + 1, z / w, w / 2, 1 / w, z.conj() * self.turns, -z, z.exp(), z @ w.t(), z + x,
+                    (z + 1).sum(0), torch.cat([z, w]), torch.stack([z, z.conj()]), z.reshape(-1)[2:], z.mean(1), written,
+                    fft.ifft(z, dim=0), fft.fft(x, 5), fft.ifft2(z, norm="forward"), fft.fftshift(fft.fft(x)), z.to(torch.complex128),
+                    torch.einsum("ab,cb->ac", z, self.weight),
+                ]  # fmt: skip
+                return [torch.view_as_real(each) for each in numbers] + [
+                    z.abs(), z.angle(), z.real, z.conj().imag, fft.irfft(z, 7), fft.irfft(z), fft.rfft(x).abs(),
+                    fft.irfft2(fft.rfft2(x, norm="ortho") * self.turns[:, :4], s=x.shape, norm="ortho"),
+                ]  # fmt: skip
+
+        exported = self.compare("complex_numbers", Numbers(), [tuple(torch.randn(4, 6) for _ in range(2))])
+        self.assertIn('weight_imag: {type: "f32[4, 6]", file: complex_numbers.safetensors, key: "weight.imag"}', exported.graph.read_text())
+
+        class Outside(nn.Module):
+            def forward(self, z: torch.Tensor, x: torch.Tensor) -> tuple:
+                return z * 2, torch.fft.rfft(x), torch.linalg.det(z)
+
+        with self.assertRaises(kgen.torch.ExportError) as caught:
+            kgen.from_torch(Outside(), (torch.randn(3, 3, dtype=torch.complex64), torch.randn(3)), path=graphs.work / "outside.yaml")
+        for text in ("input 'z': torch.complex64 is no dtype of graphs; pass it as torch.view_as_real has it",
+                     "result 1 of the module is complex, as no output of a graph is; return torch.view_as_real(it)",
+                     "_linalg_det.default: kgen has no such operator of complex numbers\n    "):  # fmt: skip
+            self.assertIn(text, str(caught.exception))
+
+    def test_spectrogram(self) -> None:
+        class LogMel(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("window", torch.hann_window(20))
+                self.register_buffer("bands", torch.rand(5, 11))
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                spectrum = torch.stft(x, 20, 8, window=self.window, return_complex=True)
+                return torch.clamp(self.bands @ spectrum[..., :-1].abs() ** 2, min=1e-10).log10()
+
+        self.compare("spectrogram", LogMel(), [(torch.randn(n, 100),) for n in (2, 3)], {"x": {0: Dim("B", max=8)}}, tolerance=1e-4)
+
     def test_resnet(self) -> None:
         self.compare("resnet", torch_models.ResNetBlock(), [(torch.randn(2, 3, 33, 33),)], tolerance=1e-4)
 
@@ -278,15 +330,30 @@ class Exports(unittest.TestCase):
     def test_all_that_is_unknown_is_listed(self) -> None:
         class Strange(nn.Module):
             def forward(self, x: torch.Tensor) -> tuple:
-                first = torch.fft.rfft(x).abs()
+                first = torch.special.bessel_j0(x)
                 return first, torch.linalg.qr(x)[0], x[x > 0]
 
         with self.assertRaises(kgen.torch.ExportError) as caught:
             kgen.from_torch(Strange(), (torch.randn(4, 4),), path=graphs.work / "strange.yaml")
         text = str(caught.exception)
-        for operator, line in (("_fft_r2c", "torch.fft.rfft(x)"), ("linalg_qr", "torch.linalg.qr(x)"), ("index.Tensor", "x[x > 0]")):
+        for operator, line in (("special_bessel_j0", "torch.special.bessel_j0(x)"), ("linalg_qr", "torch.linalg.qr(x)"), ("index.Tensor", "x[x > 0]")):
             self.assertRegex(text, rf"(?s){operator}[^\n]*\n    [^\n]*test_torch_export\.py:\d+: [^\n]*")
             self.assertIn(line, text)
+
+    def test_graphs_within_the_graph(self) -> None:
+        class Choice(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.cond(x.sum() > 0, lambda each: each * 2, lambda each: each - 1, (x,))
+
+        with self.assertRaisesRegex(kgen.torch.ExportError, r"cond: graphs have no graph within the graph, as torch\.cond"):
+            kgen.from_torch(Choice(), (torch.randn(3),), path=graphs.work / "choice.yaml")
+
+    def test_names_of_other_letters(self) -> None:
+        module = nn.ModuleDict({"größe": nn.Linear(3, 2), "大": nn.Linear(2, 2)})
+        module.forward = lambda x: module["大"](module["größe"](x))  # type: ignore[method-assign]
+        exported = kgen.from_torch(module, (torch.randn(4, 3),), path=graphs.work / "letters.yaml")
+        text = exported.graph.read_text()
+        self.assertRegex(text, r'gr_e_weight: \{type: "f32\[2, 3\]", file: letters.safetensors, key: "(größe|gr\\u00f6\\u00dfe)\.weight"\}')
 
     def test_where_it_is_written(self) -> None:
         folder = graphs.work / "written" / "below"
@@ -295,6 +362,67 @@ class Exports(unittest.TestCase):
         self.assertIn("graph: my_line", exported.graph.read_text())
         with self.assertRaisesRegex(ValueError, r"path: '.*line' is no name of a graph; write '.*line\.yaml'"):
             kgen.from_torch(nn.Linear(3, 2), (torch.randn(4, 3),), path=folder / "line")
+
+    def test_arguments_that_are_wrong(self) -> None:
+        module, x, path = nn.Linear(3, 2), torch.randn(4, 3), graphs.work / "arguments.yaml"
+        for given, text in (
+            ((module, x), r"^example_inputs: it is a Tensor, expected a tuple of what the module is called with; pass \(x,\) for one tensor x$"),
+            ((module, {"input": x}), "^example_inputs: it is a dict, expected a tuple .*; pass it as kwargs=$"),
+            ((torch.relu, (x,)), "^module: it is a builtin_function_or_method, expected .*; kgen.torch.graph_op takes functions$"),
+            (("module.pt", (x,)), "^module: it is a str, expected a torch.nn.Module or an ExportedProgram$"),
+        ):
+            with self.assertRaisesRegex(TypeError, text):
+                kgen.from_torch(*given, path=path)
+
+    def test_results_that_are_none(self) -> None:
+        """What a module was not asked for is no output; a number is none either, and is refused."""
+
+        class Several(nn.Module):
+            def forward(self, x: torch.Tensor, last: Any = None) -> dict:
+                return {"first": x + 1, "past": None, "rest": [2 * x, None], "last": last}
+
+        folder, x = graphs.work / "torch" / "several", torch.randn(3)
+        exported = kgen.from_torch(Several(), (x,), path=folder / "several.yaml")
+        torch.testing.assert_close(exported.load(folder=folder)(x), (x + 1, 2 * x))
+        with self.assertRaisesRegex(kgen.torch.ExportError, "result 4 of the module is no tensor"):
+            kgen.from_torch(Several(), (x, 7), path=folder / "number.yaml")
+
+    def test_numbers_that_python_reads(self) -> None:
+        """Of a tensor they are computed with; where Python goes on by them, that is said with the line."""
+
+        class Scaled(nn.Module):
+            def forward(self, x: torch.Tensor, i: torch.Tensor) -> tuple:
+                return x / x.abs().max().item(), x + i.sum().item(), i * i[0].item()
+
+        self.compare("scaled", Scaled(), [(torch.randn(3, 4), torch.arange(n, n + 5)) for n in (0, 2)])
+
+        class Cut(nn.Module):
+            def forward(self, x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+                count = i[0].item()
+                torch._check(count >= 0)
+                torch._check(count < 3)
+                return x.new_ones(count, 4) * 2
+
+        with self.assertRaisesRegex(kgen.torch.ExportError, r"the size u0 .*follows from data"):
+            kgen.from_torch(Cut(), (torch.randn(3, 4), torch.arange(5)), path=graphs.work / "cut.yaml")
+
+        class Branch(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                if x.sum() > 0:
+                    return 2 * x
+                return x - 1
+
+        with self.assertRaisesRegex(kgen.torch.ExportError, r"only a run knows; .*\n    .*test_torch_export\.py:\d+: if x\.sum\(\) > 0"):
+            kgen.from_torch(Branch(), (torch.randn(3),), path=graphs.work / "branch.yaml")
+
+    def test_the_module_is_as_it_was(self) -> None:
+        """Exported in inference; what trains trains on, and what does not does not."""
+        module = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.9), nn.BatchNorm1d(3))
+        module[2].eval()
+        before = [each.training for each in module.modules()]
+        exported = kgen.from_torch(module, (torch.randn(4, 3),), path=graphs.work / "training.yaml")
+        self.assertEqual([each.training for each in module.modules()], before)
+        self.assertNotIn("dropout", exported.graph.read_text())
 
     def test_state_that_does_not_begin_as_zero(self) -> None:
         """One number, numbers in the file, a type of few bits, and none; a reset brings them back."""

@@ -361,7 +361,7 @@ Guards guards_declared() {
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
                                              "turns.hpp",
-                                             "unaligned_matmul.hpp",
+                                             "few_rows_matmul.hpp",
                                              "warpgroup_attention.hpp",
                                              "warpgroup_grouped_matmul.hpp",
                                              "warpgroup_streamed_matmul.hpp",

@@ -64,8 +64,8 @@ TEST_CASE("skinny products: the tiles of the last round, whose depth blocks shar
   const gpu::DeviceLimits limits = gpu::device_limits({});
   gpu::WarpgroupMatmulShape<1> whole{130, 264, {400}, 0, gpu::Lanes::whole_vectors};
   using Matmul = gpu::SkinnyMatmul<bf16, 128, 1, false>;
-  gpu::SkinnyLaunch<Matmul, bf16, false, View<const bf16, 2>, View<const bf16, 2>, View<float, 2>> rest{
-      left, right, sink, whole, limits, {}};
+  gpu::SkinnyProduct<Matmul, bf16, false, View<const bf16, 2>, View<const bf16, 2>, View<float, 2>> rest(
+      left, right, sink, whole, limits, {});
   whole.most_tiles = rest.shape.first_tile = 2;
   rest.shape.parts = 2;
   REQUIRE(gpu::launch_by_engine<bf16, 256, false>(left, right, sink, whole, limits, {}));

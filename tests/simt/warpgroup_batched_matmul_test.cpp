@@ -3,6 +3,8 @@
 
 #if defined(KGEN_WARPGROUPS)
 
+#include <limits>
+
 #include "kgen/batched_matmul.hpp"
 #include "products.hpp"
 
@@ -38,17 +40,20 @@ double expected_of_batch(const View<const T, Ra>& a, const View<const T, Rb>& b,
   return sum;
 }
 
+// multiprocessors: others than the device's, of which the number of blocks is not looked at.
 template <int LeastBits = 13, class T, int Ra, int Rb>
 void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches, double error = 1e-5,
-           bool small_tiles = false) {
+           bool small_tiles = false, int multiprocessors = 0) {
   constexpr int R = Ra > Rb ? Ra : Rb;
   for (const simt::Order order : {simt::Order::forward, simt::Order::shuffled}) {
     Hopper device;
     simt::device().order = order;
     simt::device().small_tiles = small_tiles;
+    if (multiprocessors > 0) simt::device().multiprocessors = multiprocessors;
     Tensor<float, R> c(join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
     batched_matmul<96, 256, LeastBits>(a, b, c.view());
-    CHECK(taken(device) == launches);
+    const std::string made = taken(device);
+    CHECK((multiprocessors > 0 ? made.substr(0, made.find(" x")) : made) == launches);
     for_each_position(c.shape, [&](Index<R> at) {
       INFO("at ", at[0], ", ", at[1], ", ", at[2]);
       const double value = expected_of_batch(a, b, at);
@@ -61,6 +66,17 @@ void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::st
 template <class T, int Ra, int Rb>
 void check_small(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches) {
   check(a, b, launches, 1e-5, true);
+}
+
+// By the kernel of few rows, and nothing ahead of it: fewer multiprocessors leave the depth to one block, more share
+// it.
+template <class T, int Ra, int Rb>
+void check_few(const View<const T, Ra>& a, const View<const T, Rb>& b) {
+  for (const int multiprocessors : {32, 64}) check(a, b, "few_rows_matmul", 1e-5, false, multiprocessors);
+}
+template <class T, int Ra, int Rb>
+void check_shared(const View<const T, Ra>& a, const View<const T, Rb>& b) {
+  check(a, b, "skinny_batched_matmul", 1e-5, false, 64);
 }
 
 template <class T, int R>
@@ -76,10 +92,8 @@ TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b alon
     std::int64_t batch, M, N, K;
     const char* launches;
   };
-  for (const auto& [batch, M, N, K, launches] : {Size{1, 5, 8, 8, "skinny_batched_matmul x1"},
-                                                 {3, 128, 64, 64, "warpgroup_batched_matmul x3"},
+  for (const auto& [batch, M, N, K, launches] : {Size{3, 128, 64, 64, "warpgroup_batched_matmul x3"},
                                                  {2, 130, 72, 136, "warpgroup_batched_matmul x4"},
-                                                 {2, 1, 136, 64, "skinny_batched_matmul x4"},
                                                  {1, 16, 136, 328, "skinny_batched_matmul x4"},
                                                  {3, 16, 136, 328, "warpgroup_batched_matmul x3"},
                                                  {3, 16, 136, 520, "skinny_batched_matmul x6"},
@@ -100,7 +114,8 @@ TEST_CASE_TEMPLATE("batches by warpgroups: small ones by waves, in tiles that ta
   for (const auto& [batch, M, N, K, launches] : {Size{3, 17, 72, 40, "wave_batched_matmul x6"},  // of 32 rows
                                                  {5, 64, 16, 128, "wave_batched_matmul x5"},     // of 64
                                                  {2, 70, 33, 129, "copied, wave_batched_matmul x4"},
-                                                 {3, 130, 264, 24, "warpgroup_batched_matmul x4"}}) {
+                                                 {5, 70, 33, 16, "wave_batched_matmul x10"},  // of 64, and little depth
+                                                 {3, 130, 264, 136, "warpgroup_batched_matmul x4"}}) {
     const auto a = random_tensor<T>(Index<3>{batch, M, K}, 1), b = random_tensor<T>(Index<3>{batch, K, N}, 2);
     const auto turned = random_tensor<T>(Index<3>{batch, N, K}, 3), one = random_tensor<T>(Index<3>{1, K, N}, 4);
     check_small(viewed(a), viewed(b), launches);
@@ -109,16 +124,19 @@ TEST_CASE_TEMPLATE("batches by warpgroups: small ones by waves, in tiles that ta
   }
 }
 
-TEST_CASE("batches by warpgroups: results whose lines are whole vectors of 4, not of 8") {
+TEST_CASE("batches by warpgroups: results whose lines are whole vectors of 4 or 2, not of 8, or of none") {
   const auto check_lines = [](Index<3> extents, const std::string& launches, const std::string& small) {
     const std::int64_t M = extents[0], N = extents[1], K = extents[2];
     const auto a = random_tensor<bf16>(Index<3>{3, M, K}, 1), turned = random_tensor<bf16>(Index<3>{3, N, K}, 2);
     const auto right = viewed(turned).permute<0, 2, 1>();
     check(viewed(a), right, launches);
-    check(viewed(a), right.slice<2>(0, N - 1), launches);
     check_small(viewed(a), right, small);
+    for (const int fewer : {1, 2}) {
+      check(viewed(a), right.slice<2>(0, N - fewer), launches);
+      check_small(viewed(a), right.slice<2>(0, N - fewer), small);
+    }
   };
-  check_lines({5, 204, 520}, "skinny_batched_matmul x6", "skinny_batched_matmul x6");
+  check_lines({12, 204, 520}, "skinny_batched_matmul x6", "wave_batched_matmul x12");
   check_lines({17, 76, 40}, "warpgroup_batched_matmul x3", "wave_batched_matmul x6");
   check_lines({70, 204, 72}, "warpgroup_batched_matmul x3", "warpgroup_batched_matmul x3");
 }
@@ -151,8 +169,70 @@ TEST_CASE("batches by warpgroups: what the copy engine does not take is copied f
   check(viewed(a).slice<0>(0, 1), viewed(b), copied);
   const View<const bf16, 3> repeated = viewed(a).slice<0>(1, 1).broadcast_to(Index<3>{3, 37, 41});
   check(repeated, viewed(b), copied);
-  check(viewed(a).slice<1>(2, 1), viewed(b), "copied, skinny_batched_matmul x3");  // a row of each
   check(viewed(a).slice<0>(0, 2, 2), viewed(b).slice<0>(1, 2), "copied, warpgroup_batched_matmul x4");
+}
+
+TEST_CASE("batches by warpgroups: the blocks of a cluster share the depth of few tiles") {
+  for (const auto& extents : {Index<3>{70, 71, 1600}, {33, 16, 2000}}) {
+    const std::int64_t M = extents[0], N = extents[1], K = extents[2];
+    const auto a = random_tensor<bf16>(Index<3>{2, M, K}, 1), turned = random_tensor<bf16>(Index<3>{2, N, K}, 2);
+    const auto b = random_tensor<bf16>(Index<3>{1, K, (N + 7) / 8 * 8}, 3);
+    check_shared(viewed(a), viewed(turned).permute<0, 2, 1>());
+    check_shared(viewed(a), viewed(b));
+  }
+}
+
+TEST_CASE_TEMPLATE("batches of few rows: depths and columns around those of a step, lines that begin anywhere", T,
+                   KGEN_TYPES((bf16), f16)) {
+  for (const auto& extents : {Index<4>{1, 5, 8, 8},
+                              {3, 1, 16, 64},
+                              {2, 8, 136, 64},
+                              {3, 1, 1, 1},
+                              {2, 7, 65, 16},
+                              {3, 4, 72, 20},
+                              {2, 1, 130, 131},
+                              {2, 3, 33, 528},
+                              {5, 1, 300, 18},
+                              {2, 6, 66, 1111}}) {
+    const std::int64_t batch = extents[0], M = extents[1], N = extents[2], K = extents[3];
+    const auto a = random_tensor<T>(Index<3>{batch, M, K}, 1), b = random_tensor<T>(Index<3>{batch, K, N}, 2);
+    const auto turned = random_tensor<T>(Index<3>{batch, N, K}, 3), one = random_tensor<T>(Index<3>{1, K, N}, 4);
+    check_few(viewed(a), viewed(b));
+    check_few(viewed(a), viewed(turned).template permute<0, 2, 1>());
+    check_few(viewed(a), viewed(one));
+  }
+}
+
+TEST_CASE("batches of few rows: several axes, steps backwards, other results, and rows that lie apart") {
+  const auto a = random_tensor<bf16>(Index<4>{2, 3, 4, 40}, 1), b = random_tensor<bf16>(Index<4>{2, 3, 40, 48}, 2);
+  const auto of_head = random_tensor<bf16>(Index<4>{2, 1, 48, 40}, 3);
+  const auto one = random_tensor<bf16>(Index<3>{3, 40, 47}, 4);
+  const auto heads = random_tensor<bf16>(Index<4>{2, 5, 3, 40}, 5);  // [B, S, H, D]
+  check_few(viewed(a), viewed(b));
+  check_few(viewed(a), viewed(of_head).permute<0, 1, 3, 2>());
+  check_few(viewed(a), viewed(one));
+  check_few(viewed(heads).permute<0, 2, 1, 3>(), viewed(b));
+  check_few(viewed(a).flip<0>(), viewed(b).flip<1>());
+  check_few(viewed(a).slice<2>(1, 2), viewed(b).slice<3>(3, 41));
+  check_few(viewed(a).slice<3>(1, 37), viewed(b).slice<2>(2, 37));
+  check_few(viewed(a).slice<2>(2, 1), viewed(b).slice<2>(0, 40).slice<3>(8, 40));
+}
+
+TEST_CASE("batches of few rows: NaN beyond operands reaches no result") {
+  auto a = random_tensor<bf16>(Index<3>{2, 3, 80}, 1), b = random_tensor<bf16>(Index<3>{2, 80, 48}, 2);
+  auto turned = random_tensor<bf16>(Index<3>{2, 48, 80}, 3);
+  const auto nan = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t i = 0; i < a.elements.size(); ++i) {
+    if (i % 80 >= 72) a.elements[i] = nan;
+  }
+  for (std::size_t i = 0; i < turned.elements.size(); ++i) {
+    if (i % 80 >= 72) turned.elements[i] = nan;
+    if (i % 48 >= 40 || i / 48 % 80 >= 72) b.elements[i] = nan;
+  }
+  check_few(viewed(a).slice<2>(0, 72), viewed(b).slice<1>(0, 72).slice<2>(0, 40));
+  check_few(viewed(a).slice<2>(0, 72), viewed(turned).slice<2>(0, 72).permute<0, 2, 1>());
+  check_few(viewed(a).slice<2>(0, 71), viewed(b).slice<1>(0, 71).slice<2>(0, 39));
+  check_few(viewed(a).slice<2>(0, 71), viewed(turned).slice<2>(0, 71).permute<0, 2, 1>());
 }
 
 TEST_CASE("batches by warpgroups: matrices that are not evenly apart come through registers") {

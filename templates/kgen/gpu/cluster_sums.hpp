@@ -116,7 +116,7 @@ struct ClusterResults {
                                 const Shape& shape) {
     constexpr std::make_integer_sequence<int, Count> products;
     const Index<2> extents{shape.row_end(origin[0]), end};
-    if (shape.lanes != Lanes::any) {
+    if (has_fours(shape.lanes)) {
       emit<true>(partial, known<Lanes::whole_vectors>(c), origin, extents, shape.blocks, products);
     } else {
       emit<false>(partial, c, origin, extents, shape.blocks, products);

@@ -24,6 +24,18 @@ KGEN_FN void take_behind(Block<16> (&taken)[Count], const Block<16> (&blocks)[Co
   }
 }
 
+// So many elements of the words, and zeros behind them.
+template <class T, int Count>
+KGEN_FN void keep_first(std::uint32_t (&words)[Count], std::int64_t elements) {
+  constexpr int of_word = 4 / static_cast<int>(sizeof(T));
+  KGEN_UNROLL
+  for (int i = 0; i < Count; ++i) {
+    const std::int64_t left = elements - i * of_word;
+    const std::uint32_t mask = left >= of_word ? ~0u : left <= 0 ? 0u : 0xffffu;
+    words[i] &= mask;
+  }
+}
+
 // A matrix anywhere in memory, as what copies 16 bytes of its lines at a time has it.
 template <class T>
 struct CopiedMatrix {
@@ -80,6 +92,40 @@ struct CopiedMatrix {
     Block<16> block[1];
     take_behind<1>(block, {low, high}, static_cast<int>(shift));
     return block[0];
+  }
+
+  // An element, or zero where there is none, without a branch.
+  KGEN_FN T element(std::int64_t line, std::int64_t at) const {
+    const bool is_there = line < extents[0] && at < extents[1];
+    const T own = load_run<1>(is_there ? address(line, at) : data, 0, {})[0];
+    return is_there ? own : static_cast<T>(0.0f);
+  }
+
+  // The aligned blocks of 16 bytes from an element of a line on, the line's last one instead of those behind it; and
+  // whether all of each are the matrix's.
+  KGEN_FN bool find_blocks(std::uintptr_t* blocks, int count, std::int64_t line, std::int64_t from) const {
+    const auto first = reinterpret_cast<std::uintptr_t>(address(line, from)) / 16 * 16;
+    const auto last = reinterpret_cast<std::uintptr_t>(address(line, extents[1] - 1)) / 16 * 16;
+    KGEN_UNROLL
+    for (int i = 0; i < count; ++i) {
+      const std::uintptr_t own = first + static_cast<std::uintptr_t>(i) * 16;
+      blocks[i] = own < last ? own : last;
+    }
+    return (first < last ? first : last) >= begin && last + 16 <= end;
+  }
+  // Such a block as far as it is the matrix's, and zeros elsewhere.
+  KGEN_FN Block<16> block_at(std::uintptr_t first) const {
+    T elements[lanes];
+    KGEN_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      const std::uintptr_t own = first + static_cast<std::uintptr_t>(i) * sizeof(T);
+      const bool is_there = own >= begin && own + sizeof(T) <= end;
+      const T one = load_run<1>(is_there ? reinterpret_cast<const T*>(own) : data, 0, {})[0];
+      elements[i] = is_there ? one : static_cast<T>(0.0f);
+    }
+    Block<16> block;
+    memcpy(&block, elements, sizeof(block));
+    return block;
   }
 
   KGEN_FN const T* address(std::int64_t line, std::int64_t element) const {

@@ -48,6 +48,21 @@ KGEN_FN void gather_columns(Sum (&lanes)[8]) {
   }
 }
 
+// The lanes of 4 quads, whose rows are neighbours, have each 2 neighbours in 4 groups of 8 columns: afterwards quad i
+// has all of group i, lanes[2 * row + i], so that 16 lanes have 32 neighbours of a row.
+template <class Sum>
+KGEN_FN void turn_pairs(Sum (&lanes)[8]) {
+  KGEN_UNROLL
+  for (int bit = 1; bit <= 2; bit *= 2) {
+    KGEN_UNROLL
+    for (int group = 0; group < 4; ++group) {
+      if ((group & bit) != 0) continue;
+      KGEN_UNROLL
+      for (int i = 0; i < 2; ++i) exchange(lanes[2 * group + i], lanes[2 * (group + bit) + i], 4 * bit);
+    }
+  }
+}
+
 // Of a quad's row each lane has 8 of 32 neighbours: afterwards lane t of the wave has column t, of 8 rows.
 template <class Sum>
 KGEN_FN void turn_rows(Sum (&lanes)[8]) {
@@ -70,6 +85,7 @@ KGEN_FN void turn_rows(Sum (&lanes)[8]) {
 enum class TileEnd {
   inside,   // nowhere, so that no branch keeps a sink's loads apart
   vectors,  // between two vectors of 8 columns, or below some row
+  fours,    // between two vectors of 4
   anywhere,
 };
 
@@ -97,13 +113,41 @@ struct SumsInSteps {
     KGEN_UNROLL
     for (int product = 0; product < Count; ++product) Layout::gather(own[product]);
   }
+  template <int W>
+  KGEN_FN static Vec<Sum, W> run_of(const Sum (&own)[lanes], int first) {
+    Sum run[W];
+    KGEN_UNROLL
+    for (int i = 0; i < W; ++i) run[i] = own[first + i];
+    return load_lanes<W>(run);
+  }
   // As far as the results go.
   template <TileEnd End, class C, int... I>
   KGEN_FN void store_within(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) const {
-    if (End == TileEnd::inside || (at[0] < extents[0] && at[1] + lanes <= extents[1])) {
+    if constexpr (End == TileEnd::fours) {
+      KGEN_UNROLL
+      for (int first = 0; first < lanes; first += 4, at[1] += 4) {
+        if (at[0] < extents[0] && at[1] < extents[1]) store_to(c, at, run_of<4>(own[I], first)...);
+      }
+    } else if (End == TileEnd::inside || (at[0] < extents[0] && at[1] + lanes <= extents[1])) {
       store_to(c, at, load_lanes<lanes>(own[I])...);
     } else if (End == TileEnd::anywhere) {
       store_in_turn<1>(c, at, own, products);
+    }
+  }
+  // Pairs that turn_pairs() has turned, W lanes at a time.
+  template <int W, class C, int... I>
+  KGEN_FN void store_pairs(const C& c, int step, const Lanes& own, std::integer_sequence<int, I...>) const {
+    Index<2> at = position(step);
+    const int lane = thread_index() % wave_size;
+    at[0] -= lane / 4 % 4;
+    at[1] += lane / 4 % 4 * lanes - lane % 4 * (lanes - 2);
+    KGEN_UNROLL
+    for (int row = 0; row < 4; ++row, ++at[0]) {
+      KGEN_UNROLL
+      for (int first = 0; first < 2; first += W) {
+        const Index<2> place{at[0], at[1] + first};
+        if (place[0] < extents[0] && place[1] < extents[1]) store_to(c, place, run_of<W>(own[I], 2 * row + first)...);
+      }
     }
   }
   // Rows that turn_rows() has turned, one by one, so that neighbouring threads have neighbours.
@@ -160,6 +204,29 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
   }
 }
 
+// The same of lines that are no whole vectors of 4: by pairs of neighbours, so that the threads of half a wave write to
+// one line; W lanes at a time, where the extents are multiples of it.
+template <class Layout, int W, class Sums, int Count, class C>
+KGEN_FN void emit_pairs(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents) {
+  using Sum = std::remove_all_extents_t<Sums>;
+  using Steps = SumsInSteps<Layout, Sum, Count>;
+  static_assert(Layout::is_of_quads && W <= 2);
+  const Steps steps{origin, extents};
+  KGEN_UNROLL
+  for (int step = 0; step < Layout::steps; ++step) {
+    if (!steps.has_rows(step)) continue;
+    Sum own[Count][Steps::lanes];
+    KGEN_UNROLL
+    for (int product = 0; product < Count; ++product) {
+      KGEN_UNROLL
+      for (int lane = 0; lane < Steps::lanes; ++lane) own[product][lane] = Layout::sum(sums[product], step, lane);
+    }
+    KGEN_UNROLL
+    for (int product = 0; product < Count; ++product) turn_pairs(own[product]);
+    steps.template store_pairs<W>(c, step, own, Steps::products);
+  }
+}
+
 // The same, but the sink's code, which may be long, stands here once, for W lanes: where the extents are multiples of
 // it more than 1.
 template <class Layout, int W, class Sums, int Count, class C>
@@ -192,11 +259,13 @@ KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin
   }
 }
 
-// What a launch says of a sink: whole vectors of 8 lanes, or where it has none, of 4, which emit_in_turn() gives it.
+// What a launch says of a sink: whole vectors of 8 lanes, or where it has none, of 4, or of 2.
 template <class C>
 Lanes emitted_lanes(const C& c) {
   const Lanes lanes = whole_lanes(c, 8);
-  return lanes == Lanes::any && whole_lanes(c, 4) != Lanes::any ? Lanes::whole_vectors : lanes;
+  if (lanes != Lanes::any) return lanes;
+  if (whole_lanes(c, 4) != Lanes::any) return Lanes::whole_vectors;
+  return whole_lanes(c, 2) != Lanes::any ? Lanes::whole_pairs : Lanes::any;
 }
 
 // The same in whichever way suits a sink of which a launch has seen `lanes`. IsAlone: the kernel has no other sink.
@@ -212,8 +281,19 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
     emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
   } else if (is_shortest && constant) {
     emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-  } else if (lanes != Lanes::any) {
-    emit_in_turn<Layout, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
+  } else if (has_fours(lanes)) {
+    const auto& whole = known<Lanes::whole_vectors>(sink);
+    if constexpr (is_shortest) {
+      emit_in_steps<Layout, TileEnd::fours, AtOnce>(sums, whole, origin, extents);
+    } else {
+      emit_in_turn<Layout, 4>(sums, whole, origin, extents);
+    }
+  } else if constexpr (is_shortest && Layout::is_of_quads) {
+    if (lanes == Lanes::whole_pairs) {
+      emit_pairs<Layout, 2>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
+    } else {
+      emit_pairs<Layout, 1>(sums, sink, origin, extents);
+    }
   } else {
     emit_in_turn<Layout, 1>(sums, sink, origin, extents);
   }

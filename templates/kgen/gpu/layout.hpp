@@ -182,12 +182,16 @@ KGEN_FN T chosen(const T (&lanes)[Count], int lane) {
 
 // What a launch has seen of all Views of a functor.
 enum class Lanes {
-  any,               // each as with_access says
-  vectors,           // every one has_vectors, but for those of which rows access one element alone
-  constant_vectors,  // and nothing is in place
-  whole_vectors,     // every one has_vectors, whole ones in each line, or lines of one element that is repeated
+  any,                     // each as with_access says
+  vectors,                 // every one has_vectors, but for those of which rows access one element alone
+  constant_vectors,        // and nothing is in place
+  whole_vectors,           // every one has_vectors, whole ones in each line, or lines of one element that is repeated
   constant_whole_vectors,  // and nothing is in place
+  whole_pairs,             // whole_vectors, but of 2 alone
 };
+
+// Whether vectors are of more than 2.
+KGEN_FN constexpr bool has_fours(Lanes lanes) { return lanes != Lanes::any && lanes != Lanes::whole_pairs; }
 
 // Whether all that an object reads and writes is in whole_vectors of `width`.
 template <class S>

@@ -236,6 +236,8 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   } else if constexpr (!uses_rows<C> && has_streamed_matmul<A, B, C>) {
     using Left = std::remove_const_t<typename A::element_type>;
     if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left>(a, b, c, stream)) return;
+  } else if constexpr (has_float_matmul<A, B, C>) {
+    if (float_matmul(a, b, c, stream)) return;
   }
 #endif
   if constexpr (uses_rows<C>) {

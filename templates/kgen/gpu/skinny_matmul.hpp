@@ -184,18 +184,16 @@ inline int blocks_of_depth(int tiles, int steps, const DeviceLimits& limits) {
 // does not say. Where there is no room for both, it costs more than that.
 inline constexpr std::int64_t begins_early = 700;
 
-// SkinnyMatmul's kernel for one call.
-template <class Matmul, class T, bool BDeep, class A, class B, class C>
+// SkinnyMatmul's kernel for one call. Loads: what brings tiles.
+template <class Matmul, class Loads, int Products, class C>
 struct SkinnyLaunch {
-  static constexpr int products = several_count<B>, threads = Matmul::template threads<C>, columns = Matmul::columns;
+  static constexpr int products = Products, threads = Matmul::template threads<C>, columns = Matmul::columns;
   static constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
-  using Loads = EngineTiles<typename Matmul::Tiles, BDeep, products>;
-  static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, products, C>;
+  static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, Products, C>;
 
-  const A& a;
-  const B& b;
+  const char* name;
   const C& c;
-  WarpgroupMatmulShape<products> shape;
+  WarpgroupMatmulShape<Products> shape;
   const DeviceLimits& limits;
   Stream stream;
 
@@ -203,25 +201,24 @@ struct SkinnyLaunch {
     return limits.shared_bytes >= shared_bytes && runs_warpgroups(reinterpret_cast<const void*>(kernel), threads);
   }
   int steps() const { return shape.steps(Matmul::depth); }
-  Grid grid(int tiles, int blocks) const {
-    return {"skinny_matmul", std::int64_t{tiles} * blocks, threads, shared_bytes, blocks};
-  }
+  Grid grid(int tiles, int blocks) const { return {name, std::int64_t{tiles} * blocks, threads, shared_bytes, blocks}; }
 
-  SharedDepth best() const { return best(shape.template count_tiles<Matmul::rows>(c, Matmul::columns), 1); }
+  SharedDepth best(double slower = 1) const {
+    return best(shape.template count_tiles<Matmul::rows>(c, Matmul::columns), 1, slower);
+  }
   // Of so many tiles, which are that share of the product. A stage takes as long as its bytes are on their way, or its
-  // product takes, and all of them no less than memory, or the second-level cache for all tiles.
-  SharedDepth best(int tiles, double share) const {
+  // product takes, and all of them no less than memory, `slower` than it could be, or the second-level cache for all
+  // tiles.
+  SharedDepth best(int tiles, double share, double slower = 1) const {
     constexpr double cached_bytes_of_ns = 7000;
     const double cache = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps() / cached_bytes_of_ns;
-    const double memory = std::max(cache, shape.memory_time(steps(), share));
+    const double memory = std::max(cache, slower * shape.memory_time(steps(), share));
     const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
     return Matmul::times.best(tiles, steps(), memory, room, limits);
   }
 
-  // False where operands do not lie as the copy engine takes them.
-  bool operator()(const SharedDepth& shared) {
-    const int rows = std::min(Matmul::rows, static_cast<int>((shape.M + 7) / 8 * 8));
-    const auto loads = engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, c, rows);
+  // False where there are no loads, as operands do not lie as the copy engine takes them.
+  bool operator()(const SharedDepth& shared, const std::optional<Loads>& loads) {
     if (!loads) return false;
     shape.tiles = shared.tiles;
     shape.blocks = shared.blocks;
@@ -230,6 +227,25 @@ struct SkinnyLaunch {
     launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
     return true;
+  }
+};
+
+// The same of products of two operands.
+template <class Matmul, class T, bool BDeep, class A, class B, class C>
+struct SkinnyProduct
+    : SkinnyLaunch<Matmul, EngineTiles<typename Matmul::Tiles, BDeep, several_count<B>>, several_count<B>, C> {
+  using Launch =
+      SkinnyLaunch<Matmul, EngineTiles<typename Matmul::Tiles, BDeep, several_count<B>>, several_count<B>, C>;
+  const A& a;
+  const B& b;
+
+  SkinnyProduct(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                const DeviceLimits& limits, Stream stream)
+      : Launch{"skinny_matmul", c, shape, limits, stream}, a(a), b(b) {}
+
+  bool operator()(const SharedDepth& shared) {
+    const int rows = std::min(Matmul::rows, static_cast<int>((this->shape.M + 7) / 8 * 8));
+    return Launch::operator()(shared, engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, this->c, rows));
   }
 };
 
@@ -305,7 +321,7 @@ template <class T, bool BDeep, class A, class B, class C>
 bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                    const DeviceLimits& limits, Stream stream) {
   const auto launch = [&]<int Rows, int Blocks>() {
-    return SkinnyLaunch<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>{a, b, c, shape, limits, stream};
+    return SkinnyProduct<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>(a, b, c, shape, limits, stream);
   };
   auto few = launch.template operator()<16, 2>();
   if (!few.fits()) return false;

@@ -1,9 +1,9 @@
 // Matrix multiplication on tensor cores: which kernel does it.
 #pragma once
 
+#include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
-#include "kgen/gpu/unaligned_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/gpu/warpgroup_streamed_matmul.hpp"
 
@@ -38,7 +38,7 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
   if (bytes == 0 || !runs_warpgroup_matmul<T, BDeep, Loads, products, C>(limits))
     return tensor_core_matmul<T, BDeep>(a, b, c, shape, limits, stream);
   if constexpr (!deep_only<T>) {
-    if (of_right > 0 && unaligned_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
+    if (of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
   }
   const Workspace memory(bytes, stream);
   Copies laid_out(memory.data(), stream);
@@ -68,33 +68,65 @@ bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, b
                 : skinny_matmul<T, false>(a, b, c, shape, limits, stream);
   }
 }
+
+// A call's products as all ways to them have them; whether places and tiles can be counted, in 32 bits; and whether the
+// lines of all right operands are along the depth, or across it.
+template <class B>
+struct AskedProducts {
+  WarpgroupMatmulShape<several_count<B>> shape;
+  bool fits, deep = true, across = true;
+
+  template <class A, class C>
+  AskedProducts(const A& a, const B& b, const C& c, int columns)
+      : shape{a.shape()[0], a.shape()[1], {}, 0, emitted_lanes(c)} {
+    constexpr std::int64_t most = 1 << 30;
+    shape.columns_asked = columns;
+    fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most;
+    int product = 0;
+    std::int64_t tiles = 0;
+    for_each_of(b, [&](const auto& each) {
+      const std::int64_t N = shape.N[product++] = each.extent(1);
+      fits = fits && N > 0 && N < most;
+      deep = deep && each.stride(0) == 1 && (N == 1 || each.stride(1) != 1);
+      across = across && each.stride(1) == 1;
+      tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
+    });
+    fits = fits && tiles < most;
+  }
+};
 }  // namespace detail
 
 // c = a * b for each of b: false where device or compiler do not allow it, or where numbers of rows must be made ahead.
 // columns: of a tile of more than 64 rows; 0: what the sizes suggest.
 template <class T, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream, int columns = 0) {
-  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, emitted_lanes(c)};
-  constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
-  shape.columns_asked = columns;
-  bool fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most, deep = true;
-  int product = 0;
-  std::int64_t tiles = 0;
-  for_each_of(b, [&](const auto& each) {
-    const std::int64_t N = shape.N[product++] = each.extent(1);
-    fits = fits && N > 0 && N < most;
-    deep = deep && each.stride(0) == 1 && (N == 1 || each.stride(1) != 1);
-    tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
-  });
-  if (!fits || tiles >= most) return false;
+  const detail::AskedProducts<B> asked(a, b, c, columns);
+  const auto& shape = asked.shape;
+  const bool deep = asked.deep;
+  if (!asked.fits) return false;
   if constexpr (uses_rows<C>) {
     return detail::multiply_few_rows<T>(a, b, c, shape, deep, stream);
   } else {
+    if constexpr (std::is_same_v<T, float>) {  // else right operands would be turned ahead
+      if (asked.across && few_rows_matmul<T, false>(a, b, c, shape, device_limits(stream), stream)) return true;
+    }
     if constexpr (!deep_only<T>) {
       if (!deep) return detail::lay_out_and_multiply<T, false>(a, b, c, shape, stream);
     }
     return detail::lay_out_and_multiply<T, true>(a, b, c, shape, stream);
   }
+}
+
+// The same of floats whose sums keep all of their mantissa: of few rows, with right operands whose lines are across the
+// depth.
+template <class A, class B, class C>
+inline constexpr bool has_float_matmul =
+    is_memory_of<float, A>&& is_memory_of<float, B> && !uses_rows<C> && most_together<C, several_count<B>> <= 2;
+template <class A, class B, class C>
+bool float_matmul(const A& a, const B& b, const C& c, Stream stream) {
+  const detail::AskedProducts<B> asked(a, b, c, 0);
+  return asked.fits && asked.across &&
+         few_rows_matmul<float, false>(a, b, c, asked.shape, device_limits(stream), stream);
 }
 
 }  // namespace kgen::gpu

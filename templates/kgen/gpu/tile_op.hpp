@@ -6,7 +6,8 @@
 //   Left, Right                what a lane has of operands, in words
 //   load_left<Layout>(tile, row, k), load_right<Layout>(tile, column, k)   from these rows, columns and depth on
 //   multiply(sums, left, right)   sums += left * right
-// and of those sums what a Layout of emit_sums.hpp has: steps, sum(), gather(), position() and first_row().
+// and of those sums what a Layout of emit_sums.hpp has: steps, sum(), gather(), position(), first_row() and
+// is_of_quads.
 #pragma once
 
 #include "kgen/gpu/emit_sums.hpp"
@@ -61,6 +62,7 @@ KGEN_FN void load_depth(std::uint32_t (&to)[Words], const T* tile, int at, int k
 template <class T>
 struct MmaTile {
   static constexpr int rows = 16, columns = 32, depth = 16, sums = 16, steps = 2;
+  static constexpr bool is_of_quads = true;
   using Left = std::uint32_t[4];
   using Right = std::uint32_t[8];
 
@@ -130,6 +132,7 @@ KGEN_FN void exchange_halves(float (&got)[4], const float (&lanes)[8], bool uppe
 template <class T>
 struct MfmaTile {
   static constexpr int rows = 32, columns = 32, depth = 16, sums = 16, steps = 2;
+  static constexpr bool is_of_quads = false;
   using Left = std::uint32_t[4];
   using Right = std::uint32_t[4];
 
@@ -170,6 +173,7 @@ struct MfmaTile {
 template <class T>
 struct WmmaTile {
   static constexpr int rows = 16, columns = 16, depth = 16, sums = 8, steps = 1;
+  static constexpr bool is_of_quads = false;
   using Left = std::uint32_t[8];
   using Right = std::uint32_t[8];
 

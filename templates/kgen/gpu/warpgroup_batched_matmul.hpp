@@ -1,10 +1,12 @@
 // Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel, where a matrix has
-// few rows by skinny_matmul.hpp's, and where all of them are small by wave_batched_matmul.hpp's. The rows of all
-// products are one behind the other, each product's from a multiple of a tile's rows on; what brings tiles and what
-// takes results find the matrix by the number of the row.
+// few rows by few_rows_matmul.hpp's, where it is few tiles for its depth by skinny_matmul.hpp's, and where all of them
+// are small by wave_batched_matmul.hpp's. The rows of all products are one behind the other, each product's from a
+// multiple of a tile's rows on; what brings tiles and what takes results find the matrix by the number of the row.
 #pragma once
 
 #include "kgen/batch.hpp"
+#include "kgen/gpu/batch_tile_io.hpp"
+#include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
@@ -14,136 +16,12 @@
 
 namespace kgen::gpu {
 
-// By the copy engine, which counts the axes of the batch behind those of a matrix. `a_steps`, `b_steps`: 0 along axes
-// along which an operand repeats, else 1.
-template <class Tiles, bool BDeep, int Axes>
-struct EngineBatches {
-  static constexpr const char* name = "warpgroup_batched_matmul";
-  static constexpr int threads = 1, registers = 56;
-  TensorMap a, b;
-  Positions<Axes + 1> rows;
-  int a_steps[Axes], b_steps[Axes];
-  int box_rows;  // of the left operand that come: of a stage, the first
-
-  KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)) - (Tiles::rows - box_rows) * swizzle_bytes; }
-
-  struct Tile {
-    const EngineBatches& loads;
-    int row, column, k, a_at[Axes], b_at[Axes];
-
-    KGEN_FN Tile(const EngineBatches& loads, int number, int column, int k) : loads(loads), column(column), k(k) {
-      const Index<Axes + 1> place = loads.rows(static_cast<std::uint32_t>(number));
-      row = static_cast<int>(place[Axes]);
-      KGEN_UNROLL
-      for (int axis = 0; axis < Axes; ++axis) {
-        a_at[axis] = static_cast<int>(place[axis]) * loads.a_steps[axis];
-        b_at[axis] = static_cast<int>(place[axis]) * loads.b_steps[axis];
-      }
-    }
-    template <class Stage>
-    KGEN_FN void load(const Stage& stage) {
-      constexpr int box = BDeep ? Tiles::columns : Tiles::depth;
-      copy(stage->a, loads.a, stage.arrival(), k, row, a_at);
-      KGEN_UNROLL
-      for (int n = 0; n < Tiles::columns; n += box) {
-        const int at = column + n;
-        copy(stage->b + n * Tiles::depth, loads.b, stage.arrival(), BDeep ? k : at, BDeep ? at : k, b_at);
-      }
-      k += Tiles::depth;
-    }
-
-   private:
-    template <class T>
-    KGEN_FN static void copy(T* to, const TensorMap& map, Mbarrier& arrival, int x, int y, const int (&at)[Axes]) {
-      static_assert(Axes >= 1 && Axes <= 3);
-      if constexpr (Axes == 1) copy_tile(to, map, arrival, x, y, at[0]);
-      if constexpr (Axes == 2) copy_tile(to, map, arrival, x, y, at[0], at[1]);
-      if constexpr (Axes == 3) copy_tile(to, map, arrival, x, y, at[0], at[1], at[2]);
-    }
-  };
-  // From depth k on.
-  template <int, int>
-  KGEN_FN Tile tile(int row, int column, int k = 0) const {
-    return {*this, row, column, k};
-  }
-};
-
-// By threads, from anywhere in memory. Steps in elements.
-template <class T, class Tiles, bool BDeep, int Axes>
-struct CopiedBatches {
-  using Matrices = CopiedTiles<T, Tiles, BDeep, 1>;
-  static constexpr const char* name = "warpgroup_batched_matmul_copied";
-  static constexpr int threads = Matrices::threads, registers = Matrices::registers;
-  Matrices first;
-  Positions<Axes + 1> rows;
-  std::int64_t a_steps[Axes], b_steps[Axes];
-
-  struct Tile {
-    Matrices own;
-    int row, column, k = 0;
-
-    template <class Stage>
-    KGEN_FN void load(const Stage& stage) {
-      typename Matrices::template Tile<0, 1> tile{own, row, column, k};
-      tile.load(stage);
-      k = tile.k;
-    }
-  };
-  template <int, int>
-  KGEN_FN Tile tile(int number, int column) const {
-    const Index<Axes + 1> place = rows(static_cast<std::uint32_t>(number));
-    Tile tile{first, static_cast<int>(place[Axes]), column};
-    KGEN_UNROLL
-    for (int axis = 0; axis < Axes; ++axis) {
-      tile.own.a.data += place[axis] * a_steps[axis];
-      tile.own.b[0].data += place[axis] * b_steps[axis];
-    }
-    return tile;
-  }
-};
-
 namespace detail {
-// How far apart the matrices of an operand are along each axis of the batch, in elements: 0 where it repeats.
-template <int Axes, class T, int R>
-void batch_steps(const View<T, R>& view, std::int64_t (&steps)[Axes]) {
-  for (int axis = 0; axis < Axes; ++axis) {
-    const int own = axis - (Axes - (R - 2));
-    steps[axis] = own >= 0 && view.extent(own) > 1 ? view.stride(own) : 0;
-  }
-}
-
-// matrix_in_memory() of all matrices of an operand; steps as EngineBatches has them.
-template <class T, int Axes, int R>
-std::optional<BoxedMemory<Axes + 2>> batch_in_memory(const View<const T, R>& view, bool across, int box_columns,
-                                                     int box_rows, int (&steps)[Axes]) {
-  const View<const T, 2> first = matrix_of(view, Index<R>{}, last_axes<2>(view.shape()));
-  const auto matrix = matrix_in_memory<const T>(first, across, box_columns, box_rows);
-  if (!matrix) return std::nullopt;
-  BoxedMemory<Axes + 2> batch{
-      view.data(), {matrix->extents[0], matrix->extents[1]}, {0, matrix->pitches[1]}, {matrix->box[0], matrix->box[1]}};
-  std::int64_t distances[Axes];
-  batch_steps(view, distances);
-  for (int axis = 0; axis < Axes; ++axis) {
-    const std::int64_t pitch = distances[axis] * static_cast<std::int64_t>(sizeof(T));
-    steps[axis] = pitch != 0 ? 1 : 0;
-    batch.extents[axis + 2] = pitch != 0 ? view.extent(axis - (Axes - (R - 2))) : 1;
-    batch.pitches[axis + 2] = pitch != 0 ? pitch : matrix->pitches[1];
-    batch.box[axis + 2] = 1;
-    if (pitch < 0 || pitch % 16 != 0 || pitch >= std::int64_t{1} << 40) return std::nullopt;
-  }
-  return batch;
-}
-
-template <int Axes, class T, int R>
-bool is_batch_in_memory(const View<const T, R>& view, bool across) {
-  int steps[Axes];
-  return batch_in_memory<T>(view, across, 1, 1, steps).has_value();
-}
-
 // A product of batches, as all ways to it have it.
 template <class T, int Ra, int Rb, class C>
 struct BatchedProduct {
   static constexpr int axes = (Ra > Rb ? Ra : Rb) - 2;
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   View<const T, Ra> a;
   View<const T, Rb> b;
   NumberedRows<C, axes + 1> c;
@@ -165,14 +43,8 @@ struct BatchedProduct {
   template <int Columns, bool BDeep>
   auto copied_batches() const {
     CopiedBatches<T, OperandTiles<T, Columns>, BDeep, axes> loads;
-    const auto copied = []<int R>(const View<const T, R>& view, bool across) {
-      CopiedMatrix<T> matrix(matrix_of(view, Index<R>{}, last_axes<2>(view.shape())), across);
-      const Span all(view);
-      matrix.begin = all.begin, matrix.end = all.end;
-      return matrix;
-    };
-    loads.first.a = copied(a, false);
-    loads.first.b[0] = copied(b, BDeep);
+    loads.first.a = first_of_batch(a, false);
+    loads.first.b[0] = first_of_batch(b, BDeep);
     loads.rows = c.rows;
     batch_steps(a, loads.a_steps);
     batch_steps(b, loads.b_steps);
@@ -186,62 +58,186 @@ struct BatchedProduct {
     return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
                                                              [&] { return engine_batches<Tiles, BDeep>(); });
   }
-  // In tiles of few rows, where these run at once, or their depth makes up for that each is a block's beginning: else
-  // blocks that go from tile to tile are faster (tests/bench/H200.md).
-  template <bool BDeep>
-  bool launch_skinny(const DeviceLimits& limits, Stream stream) const {
-    constexpr int rows = 16, enough_steps = 8;
-    using Matmul = SkinnyMatmul<T, rows, 2, BDeep>;
-    using Loads = EngineBatches<typename Matmul::Tiles, BDeep, axes>;
-    const auto kernel = skinny_matmul_kernel<Matmul, Loads, 1, NumberedRows<C, axes + 1>>;
-    constexpr int threads = Matmul::template threads<NumberedRows<C, axes + 1>>;
-    if (limits.shared_bytes < Matmul::shared() || !runs_warpgroups(reinterpret_cast<const void*>(kernel), threads)) {
-      return false;
-    }
+  // The same product in tiles of so many rows.
+  template <int Rows>
+  BatchedProduct in_tiles_of() const {
     BatchedProduct own = *this;
-    own.shape.tile_rows = rows;
+    own.shape.tile_rows = Rows;
     own.c.rows = Positions<axes + 1>(join(batch_extents(a.shape(), b.shape()), Index<1>{own.shape.batch_rows()}));
-    const auto loads = own.template engine_batches<typename Matmul::Tiles, BDeep>();
-    if (!loads) return false;
-    const auto grid = [&](int tiles, int blocks) {
-      return Grid{"skinny_batched_matmul", std::int64_t{tiles} * blocks, threads, Matmul::shared(), blocks};
-    };
-    const int steps = shape.steps(Matmul::depth);
-    const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
-    const SharedDepth shared = Matmul::times.best(own.shape.template count_tiles<rows>(own.c, Matmul::columns), steps,
-                                                  own.shape.memory_time(steps), room, limits);
-    if (shared.rounds > 1 && steps < enough_steps) return false;
-    own.shape.tiles = shared.tiles;
-    own.shape.blocks = shared.blocks;
-    own.shape.allows_next = shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;
-    launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads, with_access(own.c, 8), own.shape);
+    return own;
+  }
+  // Of up to 8 rows, by right operands as they lie, where that takes less time than what needs them otherwise.
+  template <bool BDeep>
+  bool launch_few_rows(const DeviceLimits& limits, Stream stream) const {
+    if constexpr (sizeof(T) != 2) {
+      return false;
+    } else {
+      if (shape.M > 8 || !is_of_lines(a, false) || !is_of_lines(b, BDeep)) return false;
+      if (has_whole_lines(b, BDeep) && (!BDeep || has_whole_lines(a, false))) {
+        return launch_few_rows_of<BDeep, true>(limits, stream);
+      }
+      return launch_few_rows_of<BDeep, false>(limits, stream);
+    }
+  }
+  template <bool BDeep, bool Aligned>
+  bool launch_few_rows_of(const DeviceLimits& limits, Stream stream) const {
+    constexpr int short_depth = Aligned ? 48 : 256;  // beyond which lines of 32 bytes at a time are slow
+    using Together = std::conditional_t<BDeep, DeepColumns<T, Aligned>, AcrossColumns<T, Aligned>>;
+    using Alone = std::conditional_t<BDeep, ShortColumns<T, Aligned>, AcrossColumns<T, Aligned>>;
+    using Operands = FewRowsBatches<T, axes>;
+    using Sink = NumberedRows<C, axes + 1>;
+    const BatchedProduct own = in_tiles_of<8>();
+    FewRowsLaunch<FewRowsMatmul<TensorCoreSteps<T, Alone>, 4>, Operands, 1, Sink> alone{own.c, own.shape, limits,
+                                                                                        stream};
+    FewRowsLaunch<FewRowsMatmul<TensorCoreSteps<T, Together>, 1>, Operands, 1, Sink> together{own.c, own.shape, limits,
+                                                                                              stream};
+    if (!alone.fits() || !together.fits()) return false;
+    Operands operands{first_of_batch(a, false), first_of_batch(b, BDeep), own.c.rows, {}, {}};
+    batch_steps(a, operands.a_steps);
+    batch_steps(b, operands.b_steps);
+    const SharedDepth one = alone.best(), shared = together.best();
+    const bool is_alone = one.time <= shared.time && (!BDeep || shape.K <= short_depth);
+    if constexpr (Aligned) {
+      if (time_of_tiles<BDeep>(limits, stream) <= (is_alone ? one : shared).time) return false;
+    }
+    if (is_alone) {
+      alone(operands, one);
+    } else {
+      together(operands, shared);
+    }
     return true;
   }
-  // By each wave alone in small tiles, where these take less time than `other`: blocks that go from tile to tile have
-  // tiles of 128 rows, and wait for each one's end.
+  // What tiles of 16 rows take, or small ones.
   template <bool BDeep>
-  bool launch_small(std::int64_t other, const DeviceLimits& limits, Stream stream) const {
-    if constexpr (sizeof(T) == 2 && has_small_tiles<T, View<const T, Ra>, View<const T, Rb>, C>) {
-      if (!lies_in_vectors<T>(a, false) || !lies_in_vectors<T>(b, BDeep)) return false;
-      const WaveBatchShape<axes> own{batch_extents(a.shape(), b.shape()),
-                                     {shape.M, shape.K, {shape.N[0]}, shape.lanes, false, {}}};
-      const double memory = shape.memory_time(shape.steps(swizzle_bytes / static_cast<int>(sizeof(T))));
-      const auto time = [&]<class Tile>() {
-        const std::int64_t alone = wave_time<Tile>(count_tiles<Tile>(own), shape.K, limits);  // or never
-        return alone < other ? time_together(alone, memory) : alone;
-      };
-      const std::int64_t few = time.template operator()<FewRowsWaveTile<1>>();
-      const std::int64_t small = time.template operator()<SmallWaveTile<1>>();
-      const auto in_tiles = [&]<class Tile>() {
-        using Op = DeviceTile<T>;
-        if constexpr (BDeep) {
-          return launch_wave_batched_matmul<Tile, Op, T, true>(a, with_turned_axes(b), c.tensor, own, stream);
-        } else {
-          return launch_wave_batched_matmul<Tile, Op, T, false>(a, b, c.tensor, own, stream);
-        }
-      };
-      if (few <= small) return few < other && in_tiles.template operator()<FewRowsWaveTile<1>>();
-      return small < other && in_tiles.template operator()<SmallWaveTile<1>>();
+  std::int64_t time_of_tiles(const DeviceLimits& limits, Stream stream) const {
+    if (!is_batch_in_memory<axes>(a, false) || !is_batch_in_memory<axes>(b, BDeep)) return never;
+    return std::min(skinny_time<BDeep>(limits, stream), Small<BDeep>(*this, limits).time());
+  }
+  // In tiles of so many rows, which are this product's, whose depth blocks share.
+  template <int Rows, bool BDeep>
+  auto skinny(const DeviceLimits& limits, Stream stream) const {
+    using Matmul = SkinnyMatmul<T, Rows, Rows == 16 ? 2 : 1, BDeep>;
+    using Loads = EngineBatches<typename Matmul::Tiles, BDeep, axes>;
+    return SkinnyLaunch<Matmul, Loads, 1, NumberedRows<C, axes + 1>>{"skinny_batched_matmul", c, shape, limits, stream};
+  }
+  // In tiles of 16 rows, where these run at once, or their depth makes up for that each is a block's beginning: else
+  // blocks that go from tile to tile are faster (tests/bench/H200.md).
+  template <bool BDeep>
+  std::int64_t skinny_time(const DeviceLimits& limits, Stream stream) const {
+    constexpr int enough_steps = 8;
+    if (shape.M > 16) return never;
+    const BatchedProduct own = in_tiles_of<16>();
+    const auto tiles = own.template skinny<16, BDeep>(limits, stream);
+    if (!tiles.fits()) return never;
+    const SharedDepth shared = tiles.best(slower_memory);
+    if (shared.rounds > 1 && tiles.steps() < enough_steps) return never;
+    // Of half of the columns and less, all are brought, which counts where multiprocessors have two blocks.
+    const bool wastes = shape.N[0] <= 64 && shared.tiles * shared.blocks > limits.multiprocessors;
+    return wastes ? 2 * shared.time : shared.time;
+  }
+  // In tiles of 64 rows, whose depth blocks share, all at once.
+  template <bool BDeep>
+  std::int64_t shared_time(const DeviceLimits& limits, Stream stream) const {
+    constexpr int meeting = 1200;  // of few blocks with much to add up
+    const BatchedProduct own = in_tiles_of<64>();
+    const auto tiles = own.template skinny<64, BDeep>(limits, stream);
+    if (!tiles.fits()) return never;
+    const SharedDepth shared = tiles.best(slower_memory);
+    return shared.rounds == 1 && shared.blocks > 1 ? shared.time + meeting : never;
+  }
+  template <int Rows, bool BDeep>
+  bool launch_skinny(const DeviceLimits& limits, Stream stream) const {
+    using Tiles = typename SkinnyMatmul<T, Rows, Rows == 16 ? 2 : 1, BDeep>::Tiles;
+    const BatchedProduct own = in_tiles_of<Rows>();
+    auto tiles = own.template skinny<Rows, BDeep>(limits, stream);
+    return tiles(tiles.best(slower_memory), own.template engine_batches<Tiles, BDeep>());
+  }
+  WaveBatchShape<axes> wave_shape() const {
+    return {batch_extents(a.shape(), b.shape()), {shape.M, shape.K, {shape.N[0]}, shape.lanes, false, {}}};
+  }
+  // By each wave alone in small tiles: what that takes, in ns, or never.
+  template <bool BDeep>
+  struct Small {
+    static constexpr bool has_tiles = sizeof(T) == 2 && has_small_tiles<T, View<const T, Ra>, View<const T, Rb>, C>;
+    using Thin = ThinWaveTile<BDeep>;
+    const BatchedProduct& product;
+    WaveBatchShape<axes> shape;
+    std::int64_t few = never, small = never, thin = never;
+
+    Small(const BatchedProduct& own, const DeviceLimits& limits) : product(own), shape(own.wave_shape()) {
+      if constexpr (has_tiles) {
+        if (!lies_in_vectors<T>(own.a, false) || !lies_in_vectors<T>(own.b, BDeep)) return;
+        const double memory = own.shape.memory_time(own.shape.steps(swizzle_bytes / static_cast<int>(sizeof(T))));
+        const auto time = [&]<class Tile>() {
+          const std::int64_t alone = wave_time<Tile>(count_tiles<Tile>(shape), own.shape.K, limits);
+          return alone == never ? never : time_together(alone, memory);
+        };
+        few = time.template operator()<FewRowsWaveTile<1>>();
+        small = time.template operator()<SmallWaveTile<1>>();
+        if (own.shape.K <= Thin::most_depth) thin = time.template operator()<Thin>();
+      }
+    }
+    std::int64_t time() const { return std::min({few, small, thin}); }
+    bool operator()(Stream stream) const {
+      if constexpr (has_tiles) {
+        if (thin == time()) return launch<Thin>(stream);
+        return few <= small ? launch<FewRowsWaveTile<1>>(stream) : launch<SmallWaveTile<1>>(stream);
+      } else {
+        return false;
+      }
+    }
+
+   private:
+    template <class Tile>
+    bool launch(Stream stream) const {
+      using Op = DeviceTile<T>;
+      const auto& a = product.a;
+      const auto& to = product.c.tensor;
+      if constexpr (BDeep) {
+        return launch_wave_batched_matmul<Tile, Op, T, true>(a, with_turned_axes(product.b), to, shape, stream);
+      } else {
+        return launch_wave_batched_matmul<Tile, Op, T, false>(a, product.b, to, shape, stream);
+      }
+    }
+  };
+  // The columns of tiles by which blocks go from one to the next, and what that takes: there is more to each end than
+  // of a single product.
+  TileChoice large_tiles(const DeviceLimits& limits) const {
+    TileChoice best = best_tiles<256, 128, 64>(shape, limits.multiprocessors, shape.steps(OperandTiles<T, 64>::depth));
+    for (const TileTime& each : tile_times) {
+      if (each.columns != best.columns) continue;
+      const std::int64_t tiles = shape.count_tiles(c, each.columns);
+      best.time += (tiles + limits.multiprocessors - 1) / limits.multiprocessors * each.end / 2;
+    }
+    return best;
+  }
+  // By each wave alone in small tiles of operands as they lie, where that takes less time than `copied` bytes to where
+  // they lie better, and what multiplies them there.
+  template <bool BDeep>
+  bool launch_small_lines(std::int64_t copied, const DeviceLimits& limits, Stream stream) const {
+    if constexpr (Small<BDeep>::has_tiles) {
+      if (!is_of_lines(a, false) || !is_of_lines(b, BDeep)) return false;
+      using Op = DeviceTile<T>;
+      using Tile = LineWaveTile;
+      if (shape.K > Tile::most_depth) return false;
+      const WaveBatchShape<axes> own = wave_shape();
+      const int steps = shape.steps(swizzle_bytes / static_cast<int>(sizeof(T)));
+      const double memory = shape.memory_time(steps), begins = 3500, copied_in_ns = 2.0 / 4200;
+      const std::int64_t lines = wave_time<Tile>(count_tiles<Tile>(own), shape.K, limits),
+                         small = wave_time<SmallWaveTile<1>>(count_tiles<SmallWaveTile<1>>(own), shape.K, limits);
+      if (lines == never) return false;
+      const auto other = static_cast<double>(std::min(large_tiles(limits).time, time_together(small, memory)));
+      if (static_cast<double>(time_together(lines, memory)) >=
+          other + begins + static_cast<double>(copied) * copied_in_ns) {
+        return false;
+      }
+      const LineBatch<T, Ra> left(a);
+      if constexpr (BDeep) {
+        const LineBatch<T, Rb> right(with_turned_axes(b));
+        return launch_wave_batched_matmul<Tile, Op, T, true>(left, right, c.tensor, own, stream);
+      } else {
+        return launch_wave_batched_matmul<Tile, Op, T, false>(left, LineBatch<T, Rb>(b), c.tensor, own, stream);
+      }
     } else {
       return false;
     }
@@ -250,6 +246,7 @@ struct BatchedProduct {
   // where its matrices are not evenly apart, all comes through registers.
   template <bool BDeep>
   bool launch(const DeviceLimits& limits, Stream stream) const {
+    if (launch_few_rows<BDeep>(limits, stream)) return true;
     bool copies_all = true;
     const auto to_copy = [&]<int R>(const View<const T, R>& view, bool across) {
       if (is_batch_in_memory<axes>(view, across)) return std::optional<View<const T, 3>>();
@@ -260,6 +257,7 @@ struct BatchedProduct {
     const auto left = to_copy(a, false), right = to_copy(b, BDeep);
     using Copies = LaidOut<T, 2>;
     const std::int64_t bytes = (left ? Copies::bytes(*left) : 0) + (right ? Copies::bytes(*right) : 0);
+    if (bytes > 0 && launch_small_lines<BDeep>(bytes, limits, stream)) return true;
     using Loads = EngineBatches<OperandTiles<T, 128>, BDeep, axes>;
     if (bytes == 0 || !copies_all || !runs_warpgroup_matmul<T, BDeep, Loads, 1, NumberedRows<C, axes + 1>>(limits)) {
       return launch_as_it_lies<BDeep>(limits, stream);
@@ -276,10 +274,16 @@ struct BatchedProduct {
  private:
   template <bool BDeep>
   bool launch_as_it_lies(const DeviceLimits& limits, Stream stream) const {
-    if (shape.M <= 16 && launch_skinny<BDeep>(limits, stream)) return true;
-    constexpr int depth = OperandTiles<T, 64>::depth;
-    const auto [columns, time] = best_tiles<256, 128, 64>(shape, limits.multiprocessors, shape.steps(depth));
-    if (launch_small<BDeep>(time, limits, stream)) return true;
+    const TileChoice large = large_tiles(limits);
+    const int columns = large.columns;
+    const Small<BDeep> small(*this, limits);
+    // Where matrices have few rows, most of a tile is brought in vain.
+    const std::int64_t time = shape.M <= 16 && small.time() != never ? never : large.time;
+    const std::int64_t few = skinny_time<BDeep>(limits, stream), shared = shared_time<BDeep>(limits, stream);
+    if (few != never && few <= small.time() && launch_skinny<16, BDeep>(limits, stream)) return true;
+    const std::int64_t least = std::min({time, small.time(), shared});
+    if (small.time() == least && small(stream)) return true;
+    if (shared == least && launch_skinny<64, BDeep>(limits, stream)) return true;
     if (columns == 256 && launch_by_engine<256, BDeep>(limits, stream)) return true;
     if (columns == 128 && launch_by_engine<128, BDeep>(limits, stream)) return true;
     if (columns == 64 && launch_by_engine<64, BDeep>(limits, stream)) return true;

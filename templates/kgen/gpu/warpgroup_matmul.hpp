@@ -56,6 +56,23 @@ struct WarpgroupProduct {
   }
 };
 
+// A result of `Axes` axes and one of columns as a matrix, for the sink of it: the number of a row says where it is.
+template <class Out, int Axes>
+struct NumberedRows {
+  Out tensor;
+  Positions<Axes> rows;
+
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
+    store_to(tensor, join(rows(static_cast<std::uint32_t>(at[0])), Index<1>{at[1]}), lanes);
+  }
+};
+// How many axes a sink's results have.
+template <class C>
+inline constexpr int sink_axes = 2;
+template <class Out, int Axes>
+inline constexpr int sink_axes<NumberedRows<Out, Axes>> = Axes + 1;
+
 // ---- the kernel
 
 // Of `Count` products. Those of each group, which are beside each other, have tiles of their own.
@@ -236,7 +253,8 @@ struct WarpgroupMatmul {
   template <bool IsAlone, int Count, int Half, class C>
   KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
                                 Index<2> extents, Lanes lanes) {
-    constexpr int at_once = sums_are_short<T> ? 4 : 8;  // of more, ptxas keeps some of the sums in memory
+    // Of more, ptxas keeps some of the sums in memory: places in batches of several axes take registers, too.
+    constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 4 : 8;
     origin[0] += first_row();
     gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
   }
@@ -259,18 +277,6 @@ warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatm
     }
   }
 }
-
-// A result of `Axes` axes and one of columns as a matrix, for the sink of it: the number of a row says where it is.
-template <class Out, int Axes>
-struct NumberedRows {
-  Out tensor;
-  Positions<Axes> rows;
-
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
-    store_to(tensor, join(rows(static_cast<std::uint32_t>(at[0])), Index<1>{at[1]}), lanes);
-  }
-};
 
 // ---- launches
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kgen/batch.hpp"
+#include "kgen/gpu/line_tile_io.hpp"
 #include "kgen/gpu/wave_matmul.hpp"
 
 namespace kgen::gpu {
@@ -35,7 +36,7 @@ wave_batched_matmul_kernel(A a, B b, C c, WaveBatchShape<Axes> shape) {
   if constexpr (runs_waves<T, A, B, Tile>) {
     take_turn();
     SharedMemory shared;
-    auto* stages = shared.take<typename Tile::template Stage<T>>(Tile::stages);
+    auto* stages = shared.take<typename Tile::template Stage<T>>(stages_of<Tile, T, A, B>(shape.product.K));
     const std::int64_t M = shape.product.M, K = shape.product.K, N = shape.product.N[0];
     const std::int64_t each = shape.product.template tiles<1, Tile>(0);
     const std::int64_t tile = block_index();  // a block has one
@@ -59,14 +60,22 @@ std::int64_t count_tiles(const WaveBatchShape<Axes>& shape) {
 template <class Tile, class Op, class T, bool BDeep, int Axes, class A, class B, class C>
 bool launch_wave_batched_matmul(const A& a, const B& b, const C& c, const WaveBatchShape<Axes>& shape, Stream stream) {
   const auto kernel = wave_batched_matmul_kernel<Tile, Op, T, BDeep, Axes, A, B, C>;
-  const std::int64_t bytes = Tile::template Pipeline<T>::shared(), tiles = count_tiles<Tile>(shape);
+  const int stages = stages_of<Tile, T, A, B>(shape.product.K);
+  const std::int64_t bytes = shared_bytes<typename Tile::template Stage<T>>(stages), tiles = count_tiles<Tile>(shape);
   if (tiles > most_blocks(Tile::threads) || device_limits(stream).shared_bytes < bytes ||
       !runs_threads(reinterpret_cast<const void*>(kernel), Tile::threads, stream)) {
     return false;
   }
   if (tiles == 0) return true;
   const Grid grid{"wave_batched_matmul", tiles, Tile::threads, bytes};
-  launch_early(grid, stream, kernel, with_access(a, 8), with_access(b, 8), with_access(c, 8), shape);
+  const auto seen = []<class S>(const S& operand) {
+    if constexpr (is_line_batch<S>) {
+      return operand;
+    } else {
+      return with_access(operand, 8);
+    }
+  };
+  launch_early(grid, stream, kernel, seen(a), seen(b), with_access(c, 8), shape);
   return true;
 }
 }  // namespace detail

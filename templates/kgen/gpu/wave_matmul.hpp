@@ -35,12 +35,30 @@ struct WaveTile {
   template <class T>
   using Pipeline = CopyPipeline<Stage<T>, stages>;
 };
+// The stages of a ring for so much depth: where copies alone fill it, no more than that has, so that more blocks find
+// room.
+template <class Tile, class T, class A, class B>
+KGEN_FN int stages_of(std::int64_t K) {
+  constexpr int depth = Tile::parts * Tile::template Stage<T>::depth;
+  constexpr bool trims = Tile::rows < 128 && is_memory_of<T, A> && is_memory_of<T, B>;
+  return trims && K <= (Tile::stages - 1) * depth ? static_cast<int>((K + depth - 1) / depth) : Tile::stages;
+}
+
 // Of results that are few tiles, or of few rows: more blocks, and more of the depth on its way at once. They have the
 // columns of as many products as a sink takes together.
 template <int Together>
-using SmallWaveTile = WaveTile<64, 64 * Together, 128, 4, 2, Together == 1 ? 3 : 2>;
+using SmallWaveTile = WaveTile<64, 64 * Together, 128, 4, 2, Together == 1 ? 4 : 2>;
 template <int Together>
-using FewRowsWaveTile = WaveTile<32, 64 * Together, 128, 4, 2, 4 / Together>;
+using FewRowsWaveTile = WaveTile<32, 64 * Together, 128, 4, 2, Together == 1 ? 5 : 2>;
+// Of so little depth that a stage has all of it: what counts is how many results are on their way to memory.
+template <bool BDeep>
+struct ThinWaveTile : WaveTile<64, 64, 128, 2, 1, BDeep ? 5 : 4> {
+  static constexpr int most_depth = 32;
+};
+// Of operands that come through registers, a stage at a time, which takes too long where there is much depth.
+struct LineWaveTile : WaveTile<64, 64, 128, 3, 1, 3> {
+  static constexpr int most_depth = 128;
+};
 // AMD's devices have less shared memory and more registers, and nothing that copies for a wave which waits.
 #if defined(__HIP_PLATFORM_AMD__) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 64)
 using WaveMatmulTile = WaveTile<128, 128, 256, 2, 1, 2>;
@@ -59,9 +77,12 @@ std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& l
     int begin, step, more_steps, more_ends;
   };
   constexpr bool is_large = Tile::rows == 128, is_wide = Tile::columns == 128;
-  constexpr Times times = is_large           ? Times{2500, 940, 700, 0}
-                          : Tile::rows == 64 ? Times{1700, is_wide ? 640 : 400, 130, 900}
-                                             : Times{1450, is_wide ? 570 : 355, 100, 700};
+  constexpr bool has_one_part = Tile::parts == 1 && !is_large;
+  constexpr Times times = is_large ? Times{2500, 940, 700, 0}
+                          : has_one_part
+                              ? (Tile::stages == 2 ? Times{1500, 300, 80, 420} : Times{1700, 1600, 300, 1000})
+                          : Tile::rows == 64 ? Times{1700, is_wide ? 640 : 400, 130, is_wide ? 900 : 650}
+                                             : Times{1450, is_wide ? 570 : 355, 100, is_wide ? 700 : 500};
 #if defined(KGEN_SIMT)
   if (!is_large && !simt::device().small_tiles) return std::numeric_limits<std::int64_t>::max();
 #endif
@@ -133,7 +154,7 @@ struct WavePart {
   }
 
   static constexpr int steps = down_tiles * across_tiles * Op::steps;
-  static constexpr bool is_of_quads = false;
+  static constexpr bool is_of_quads = Op::is_of_quads;
   KGEN_FN static float sum(const Sums& sums, int step, int lane) {
     const int tile = step / Op::steps;
     return Op::sum(sums[tile / across_tiles][tile % across_tiles], step % Op::steps, lane);
@@ -245,7 +266,7 @@ wave_matmul_kernel(A a, B b, C c, WaveMatmulShape<several_count<B>> shape) {
     take_turn();
     SharedMemory shared;
     constexpr int products = several_count<B>;
-    auto* stages = shared.take<typename Tile::template Stage<T>>(Tile::stages);
+    auto* stages = shared.take<typename Tile::template Stage<T>>(stages_of<Tile, T, A, B>(shape.K));
     std::int64_t rest = block_index();  // a block has one tile
     for_each_sink<products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
       const std::int64_t own = shape.template tiles<Count, Tile>(First);
@@ -336,7 +357,7 @@ template <class Tile, class Op, class T, bool BDeep, class A, class B, class C>
 bool launch_wave_matmul(const A& a, const B& b, const C& c, WaveMatmulShape<several_count<B>> shape, Stream stream) {
   const std::int64_t tiles = count_tiles<Tile>(c, shape);
   const auto kernel = wave_matmul_kernel<Tile, Op, T, BDeep, A, B, C>;
-  const std::int64_t bytes = Tile::template Pipeline<T>::shared();
+  const std::int64_t bytes = shared_bytes<typename Tile::template Stage<T>>(stages_of<Tile, T, A, B>(shape.K));
   if (tiles > most_blocks(Tile::threads) || device_limits(stream).shared_bytes < bytes ||
       !runs_threads(reinterpret_cast<const void*>(kernel), Tile::threads, stream)) {
     return false;

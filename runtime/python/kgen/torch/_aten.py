@@ -14,14 +14,14 @@ from torch.utils._sympy.functions import FloorDiv
 from ._graph import Dim, Graph, Operand, Unsupported, Value
 
 # The same value, in inference.
-IDENTITY = """alias.default clone.default contiguous.default detach.default lift_fresh_copy.default dropout.default
-feature_dropout.default native_dropout.default alias_copy.default detach_copy.default lift.default""".split()
+IDENTITY = """alias.default clone.default contiguous.default detach.default lift_fresh_copy.default alias_copy.default
+detach_copy.default lift.default""".split()
 
 # One tensor, computed in the dtype of the result.
 UNARY = {
     "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "ceil": "ceil", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
-    "floor": "floor", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "neg": "neg",
+    "floor": "floor", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "neg": "neg", "_neg_view": "neg",
     "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sgn": "sign",
     "sign": "sign", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
     "tanh": "tanh", "trunc": "trunc", "fix": "trunc", "relu6": "relu6", "mish": "mish", "log_sigmoid": "log_sigmoid",
@@ -83,6 +83,10 @@ class Builder:
 
     def wants(self, result: int) -> bool:
         """Whether anything reads this one of the operator's results."""
+        raise NotImplementedError
+
+    def strides_of_first(self) -> Optional[Sequence[Dim]]:
+        """The strides of PyTorch's of the operator's first operand; None where it does not fill its memory without gaps."""
         raise NotImplementedError
 
     @overload
@@ -170,9 +174,11 @@ def require(holds: bool, reason: str) -> None:
 
 
 def _unary(op: str) -> Rule:
-    def rule(b: Builder, out: Value, x: Value, *_: Any, **__: Any) -> Value:
+    def rule(b: Builder, out: Value, x: Value) -> Value:
         if out.dtype == torch.bool:
             if op in ("isnan", "isinf", "isfinite"):
+                if not x.dtype.is_floating_point:
+                    return b.broadcast(b.tensor(op == "isfinite", torch.bool), out.shape)
                 return b.emit(op, [x], torch.bool, out.shape)
             return b.emit(ON_BOOLS.get(op, op), [b.cast(x, torch.bool)], torch.bool, out.shape)
         if op in ("floor", "ceil", "round", "trunc") and not x.dtype.is_floating_point:
@@ -212,7 +218,7 @@ def _example(side: Operand) -> Any:
 
 
 def _reduction(op: str) -> Rule:
-    def rule(b: Builder, out: Value, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
+    def rule(b: Builder, out: Value, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
         dtype = torch.bool if op in ("any", "all") else out.dtype
         operand = x if x.rank else x
         operand = b.tensor(operand, dtype) if not (dtype == torch.bool and x.dtype != torch.bool) else b.emit(
@@ -227,7 +233,7 @@ def _reduction(op: str) -> Rule:
 
 
 for _name in IDENTITY:
-    RULES[_name] = lambda b, out, x, *_, **__: (x, None) if isinstance(out, tuple) else x
+    RULES[_name] = lambda b, out, x: x
 RULES.update({name: _unary(op) for name, op in UNARY.items()})
 RULES.update({name: binary(op) for name, op in BINARY.items()})
 RULES.update({name: _comparison(op) for name, op in COMPARISONS.items()})
@@ -310,11 +316,25 @@ def _(b: Builder, out: Value, x: Value, mask: Value, value: Operand) -> Value:
     return b.emit("where", [mask, b.cast(value, out.dtype), x], out.dtype, out.shape)
 
 
-@aten("to", "_to_copy", "type_as", "to_copy")
+@aten("to", "_to_copy", "type_as", "to_copy", "prims::convert_element_type")
 def _(b: Builder, out: Value, x: Value, *_: Any, **__: Any) -> Value:
     if out.dtype == torch.bool and x.dtype != torch.bool:
         return b.emit("not_equal", [x, b.cast(0, x.dtype)], torch.bool, x.shape)
     return b.tensor(x, out.dtype)
+
+
+@aten("dropout", "native_dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+def _(b: Builder, out: Any, x: Value, p: float = 0.5, train: Optional[bool] = True) -> Any:
+    require(train is False or p == 0, "dropout that drops: graphs have no random numbers; call module.eval(), or pass training=False")
+    return (x, None) if isinstance(out, tuple) else x
+
+
+@aten("round.decimals")
+def _(b: Builder, out: Value, x: Value, decimals: int = 0) -> Value:
+    there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+    scale = float(10 ** abs(decimals))
+    whole = b.emit("round", [b.emit(there, [x, scale], out.dtype, out.shape)], out.dtype, out.shape)
+    return b.emit(back, [whole, scale], out.dtype, out.shape)
 
 
 @aten("gelu")
@@ -401,6 +421,12 @@ def _(b: Builder, out: Value, bias: Value, left: Value, right: Value, beta: floa
     return b.emit("add", [product, bias], out.dtype, out.shape)
 
 
+@aten("addmv")
+def _(b: Builder, out: Value, bias: Value, matrix: Value, line: Value, beta: float = 1, alpha: float = 1) -> Value:
+    product = RULES["mm"](b, out, matrix, line)
+    return _sum("add", b, out, bias if beta == 1 else binary("mul")(b, bias, bias, beta), product, alpha)
+
+
 @aten("linear")
 def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None) -> Value:
     line = x.rank == 1
@@ -430,17 +456,17 @@ def _(b: Builder, out: Any, x: Value, shape: Sequence[int], weight: Operand = No
     return (result, None) if isinstance(out, tuple) else result
 
 
-@aten("group_norm", "native_group_norm")
-def _(b: Builder, out: Any, x: Value, *rest: Any) -> Any:
-    if isinstance(out, tuple):
-        weight, bias, _n, _c, _hw, groups, eps = rest
-    else:
-        groups, weight, bias, eps = (*rest, None, None, 1e-5)[:4] if len(rest) < 4 else rest[:4]
+@aten("group_norm")
+def _(b: Builder, out: Value, x: Value, groups: int, weight: Operand = None, bias: Operand = None, eps: float = 1e-5, *_: Any) -> Value:
     channels = [x.shape[1]]
     weight = weight or b.constant(torch.ones(channels, dtype=x.dtype), "ones")
     bias = bias or b.constant(torch.zeros(channels, dtype=x.dtype), "zeros")
-    result = b.emit("group_norm", [x, weight, bias], x.dtype, x.shape, groups=groups, epsilon=float(eps))
-    return (result, None, None) if isinstance(out, tuple) else result
+    return b.emit("group_norm", [x, weight, bias], x.dtype, x.shape, groups=groups, epsilon=float(eps))
+
+
+@aten("native_group_norm")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _n: Dim, _c: Dim, _hw: Dim, groups: int, eps: float) -> Any:
+    return RULES["group_norm"](b, out[0], x, groups, weight, bias, eps), None, None
 
 
 @aten("batch_norm", "_native_batch_norm_legit_no_training")

@@ -14,11 +14,12 @@ from ._graph import Dim, Operand, Unsupported, Value
 
 # Core operators without a rule, and why: said beside the line of the user's module.
 REFUSED: Dict[str, str] = {
-    **dict.fromkeys(("rand", "randn", "randperm"), "graphs have no random numbers; make them outside, and pass them as an input"),
+    **dict.fromkeys(
+        ("rand", "randn", "randperm", "rand_like", "randn_like", "randint", "randint_like", "bernoulli", "normal", "uniform",
+         "exponential", "multinomial", "poisson", "normal_functional"),
+        "graphs have no random numbers; make them outside, and pass them as an input"),
     "nonzero": "the size of its result follows from data",
     "_local_scalar_dense": "a number is read from a tensor, on which the module's Python goes on",
-    "as_strided": "it reads memory by strides, which tensors of graphs have not; use reshape, transpose or unfold",
-    **dict.fromkeys(("_fft_r2c", "_fft_c2r"), "graphs have no complex numbers"),
     **dict.fromkeys(
         ("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward", "embedding_dense_backward",
          "max_pool2d_with_indices_backward", "native_group_norm_backward", "native_layer_norm_backward"),
@@ -223,28 +224,71 @@ def _(b: Builder, out: Value, x: Value, offset: int = 0, dim1: int = 0, dim2: in
 @aten("_embedding_bag", "_embedding_bag_forward_only")
 def _(b: Builder, out: Tuple[Value, ...], weight: Value, indices: Value, offsets: Value, _scale: bool = False, mode: int = 0,
       _sparse: bool = False, each: Optional[Value] = None, include_last: bool = False, padding: int = -1) -> Any:  # fmt: skip
-    require(padding < 0, "padding_idx of embedding_bag")
     require(not any(b.wants(i) for i in (1, 2, 3)), "results of embedding_bag beside the first")
     count, (bags, width) = indices.shape[0], out[0].shape
+    neutral = -math.inf if mode == 2 else 0.0
     rows = b.emit("embedding", [indices, weight], weight.dtype, (count, width))
     if each is not None:
         rows = b.emit("mul", [rows, b.reshape(each, (count, 1))], weight.dtype, (count, width))
+    ones = b.broadcast(b.tensor(1.0, weight.dtype), (count, 1))
+    if padding >= 0:
+        counts = b.reshape(b.emit("not_equal", [indices, padding], torch.bool, (count,)), (count, 1))
+        rows = b.emit("where", [counts, rows, neutral], weight.dtype, (count, width))
+        ones = b.tensor(counts, weight.dtype)
     starts = b.tensor(offsets if not include_last else b.slice(offsets, 0, 0, bags), torch.int64)
     places = b.reshape(b.emit("iota", [], torch.int64, (count,), count=count), (count, 1))
     begun = b.emit("greater_equal", [places, b.reshape(starts, (1, bags))], torch.bool, (count, bags))
     numbers = b.emit("sum", [b.tensor(begun, torch.int64)], torch.int64, (count,), axes=[1])
     bag = b.reshape(b.emit("sub", [numbers, 1], torch.int64, (count,)), (count, 1))
-    begin = b.broadcast(b.tensor(-math.inf if mode == 2 else 0.0, weight.dtype), (bags, width))
-    total = b.emit("scatter", [begin, bag, rows], weight.dtype, (bags, width), axis=0, reduction="max" if mode == 2 else "add")
+
+    def gathered(values: Value, begin: float, reduction: str) -> Value:
+        shape = (bags, values.shape[1])
+        first = b.broadcast(b.tensor(begin, weight.dtype), shape)
+        return b.emit("scatter", [first, bag, values], weight.dtype, shape, axis=0, reduction=reduction)
+
+    total = gathered(rows, neutral, "max" if mode == 2 else "add")
     if mode == 0:
         return total, None, None, None
-    ones = b.broadcast(b.tensor(1.0, weight.dtype), (count, 1))
-    sizes = b.emit("scatter", [b.broadcast(b.tensor(0.0, weight.dtype), (bags, 1)), bag, ones], weight.dtype, (bags, 1), axis=0, reduction="add")
+    sizes = gathered(ones, 0.0, "add")
     if mode == 1:
         least = b.emit("maximum", [sizes, 1.0], weight.dtype, (bags, 1))
         return b.emit("div", [total, least], weight.dtype, (bags, width)), None, None, None
     empty = b.emit("equal", [sizes, 0.0], torch.bool, (bags, 1))
     return b.emit("where", [empty, 0.0, total], weight.dtype, (bags, width)), None, None, None
+
+
+# ---- in what is sorted ---------------------------------------------------------------------------------------------------
+
+
+def _count_before(b: Builder, out: Value, values: Value, limits: Value, is_behind_equal: bool) -> Value:
+    """For each value how many limits, along their last axis, it lies behind; of one that equals it also that one."""
+    dtype = torch.promote_types(values.dtype, limits.dtype)
+    sides = [b.reshape(b.tensor(values, dtype), (*values.shape, 1)), b.tensor(limits, dtype)]
+    if limits.rank > 1:
+        sides[1] = b.reshape(sides[1], (*limits.shape[:-1], 1, limits.shape[-1]))
+    shape = (*values.shape, limits.shape[-1])
+    behind = b.emit("greater_equal" if is_behind_equal else "greater", list(sides), torch.bool, shape)
+    counted = b.emit("sum", [b.tensor(behind, torch.int64)], torch.int64, values.shape, axes=[len(shape) - 1])
+    return b.tensor(counted, out.dtype)
+
+
+@aten("bucketize.Tensor")
+def _(b: Builder, out: Value, x: Value, limits: Value, out_int32: bool = False, right: bool = False) -> Value:
+    return _count_before(b, out, x, limits, right)
+
+
+@aten("searchsorted.Tensor")
+def _(b: Builder, out: Value, limits: Value, x: Value, out_int32: bool = False, right: bool = False, side: Optional[str] = None,
+      sorter: Optional[Value] = None) -> Value:  # fmt: skip
+    require(sorter is None, "searchsorted by the order of a sorter")
+    return _count_before(b, out, x, limits, right or side == "right")
+
+
+@aten("kthvalue")
+def _(b: Builder, out: Tuple[Value, ...], x: Value, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = axis_of(dim, x.rank)
+    results = RULES["sort"](b, (x, out[1]), x, axis)
+    return tuple(b.reshape(b.slice(one, axis, k - 1, k), each.shape) for one, each in zip(results, out))
 
 
 # ---- distances -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 
 from ._aten import RULES, Builder, aten, axes_of, axis_of, binary, refuse, require, size_of
@@ -179,6 +180,28 @@ for _name, _mode in (("reflection_pad", "reflect"), ("replication_pad", "edge"))
     for _axes in "123":
         RULES[f"{_name}{_axes}d"] = lambda b, out, x, padding, _rule=RULES["pad"], _mode=_mode: _rule(b, out, x, padding, mode=_mode)
 
+
+@aten("as_strided", "as_strided_copy")
+def _(b: Builder, out: Value, x: Value, shape: Sequence[Dim], strides: Sequence[int], begin: Optional[int] = None) -> Value:
+    """Of memory that x fills, in whatever order of its axes: the elements in a line, by their numbers."""
+    own = b.strides_of_first() or refuse("it reads memory that its operand does not fill")
+    require(all(isinstance(each, int) for each in (*strides, begin or 0)), "as_strided by symbolic strides")
+    order, dense = list(range(x.rank)), sympy.Integer(1)
+    if all(isinstance(each, int) for each in own):
+        order.sort(key=lambda axis: -own[axis])
+    for axis in reversed(order):
+        require(x.shape[axis] == 1 or sympy.expand(dense - own[axis]) == 0, "as_strided of memory with gaps")
+        dense = dense * x.shape[axis]
+    line = b.reshape(b.transpose(x, order), (size_of(x.shape),))
+    index = b.reshape(b.tensor(begin or 0, torch.int64), [1] * len(shape))
+    for axis, (extent, stride) in enumerate(zip(shape, strides)):
+        if extent != 1 and stride != 0:
+            steps = b.emit("iota", [], torch.int64, (extent,), count=extent, **({"step": stride} if stride != 1 else {}))
+            steps = b.reshape(steps, [extent if i == axis else 1 for i in range(len(shape))])
+            index = b.emit("add", [index, steps], torch.int64, [extent if i == axis else one for i, one in enumerate(index.shape)])
+    return take(b, line, 0, b.broadcast(index, shape))
+
+
 # ---- indexing and selection ----------------------------------------------------------------------------------------------
 
 
@@ -194,6 +217,24 @@ def take(b: Builder, x: Value, axis: int, indices: Value) -> Value:
     taken = [count if i == axis else extent for i, extent in enumerate(x.shape)]
     value = b.emit("gather", [x, flat], x.dtype, taken, axis=axis)
     return b.reshape(value, [*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
+
+
+@aten("unfold", "unfold_copy")
+def _(b: Builder, out: Value, x: Value, dim: int, size: int, step: int) -> Value:
+    """Windows along an axis, whose elements are the last axis."""
+    if not x.rank:
+        return b.reshape(x, out.shape)
+    axis = axis_of(dim, x.rank)
+    count = out.shape[axis]
+    if step == size:
+        whole = b.slice(x, axis, 0, count * size) if x.shape[axis] != count * size else x
+        windows = b.reshape(whole, (*x.shape[:axis], count, size, *x.shape[axis + 1 :]))
+    else:
+        begins = b.emit("iota", [], torch.int64, (count,), count=count, **({"step": step} if step != 1 else {}))
+        within = b.emit("iota", [], torch.int64, (size,), count=size)
+        index = b.emit("add", [b.reshape(begins, (count, 1)), b.reshape(within, (1, size))], torch.int64, (count, size))
+        windows = take(b, x, axis, index)
+    return b.transpose(windows, [*range(axis + 1), *range(axis + 2, windows.rank), axis + 1])
 
 
 @aten("index_select")
@@ -309,7 +350,7 @@ def _(b: Builder, out: Value, x: Value, dim: Any = None, unbiased: Any = None, k
       "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "fill")  # fmt: skip
 def _(b: Builder, out: Value, *arguments: Any, number: Any = None, **_: Any) -> Value:
     number = arguments[-1] if number is None else number
-    if isinstance(number, Value):
+    if isinstance(number, (Value, sympy.Expr)):
         return b.broadcast(b.tensor(number, out.dtype), out.shape)
     return b.broadcast(b.constant(torch.tensor(number, dtype=out.dtype), "number"), out.shape)
 

@@ -21,7 +21,7 @@ from .._files import scratch_folder, writing_to
 from .._load import cache, load
 from .._model import Model
 from ._convert import Converter, _outline, add_dims, is_assertion, is_same, is_size, line_of, name_of, range_of_size
-from ._devices import devices_of, load_options, main_device
+from ._devices import load_options, main_device, tensors_of
 from ._frozen import Edition, Named, freeze, frozen_inputs, name_inputs
 from ._graph import Graph, Unsupported, Value, extent_of, write_weights
 
@@ -158,9 +158,11 @@ class _Support(OperatorSupportBase):
             return False
         if node.name in self._refused:
             return self._refuse(self._refused[node.name])
-        elsewhere = next((device for device in devices_of(node) if device != self._device), None)
+        elsewhere = next((one.device for one in tensors_of(node) if one.device != self._device), None)
         if elsewhere is not None:
             return self._refuse(f"{name_of(node.target)}: a tensor on {elsewhere}, the others on {self._device}: {line_of(node)}")
+        if any(one.is_complex() for one in tensors_of(node)):
+            return self._refuse(f"{name_of(node.target)}: complex numbers, which kgen.from_torch writes: {line_of(node)}")
         if _memory_is_read(node):
             return self._refuse(f"{name_of(node.target)}: as_strided reads its memory: {line_of(node)}")
         converter = Converter(Graph("trial"))

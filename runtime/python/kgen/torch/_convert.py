@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 import re
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.fx import Node as FxNode
 
 from . import _aten_attention, _aten_memory, _aten_windows  # noqa: F401  (their rules)
 from ._aten import Builder, rule_of
+from ._aten_complex import DTYPES as COMPLEX_DTYPES
+from ._aten_complex import Complex, complex_rule_of, is_complex, part_of
 from ._aten_indexing import REFUSED
 from ._graph import Dim, ExportError, Graph, Node, Operand, Unsupported, Value, dtype_names, extent_of, extents_of
 
@@ -35,6 +39,17 @@ def is_size(node: FxNode) -> bool:
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool))
 
 
+def _kinds_of(target: Any) -> Dict[str, str]:
+    """The types of an operator's arguments by name: "int" of sizes, "number" of numbers."""
+    schema = getattr(target, "_schema", None)
+    return {each.name: str(each.type) for each in schema.arguments} if schema is not None else {}
+
+
+def is_item(node: FxNode) -> bool:
+    """Whether a node is x.item()."""
+    return name_of(node.target) in ("_local_scalar_dense.default", "item.default")
+
+
 def is_assertion(node: FxNode) -> bool:
     """What checks sizes; the runtime checks ranges itself."""
     return not node.users and (not isinstance(node.meta.get("val"), torch.Tensor)) and "assert" in str(node.target)
@@ -44,12 +59,18 @@ def is_known(node: FxNode) -> bool:
     """Whether there is a rule, by the operator's name alone."""
     if node.op != "call_function":
         return node.op in ("placeholder", "output", "get_attr")
-    return is_size(node) or is_assertion(node) or node.target is operator.getitem or rule_of(name_of(node.target)) is not None
+    name = name_of(node.target)
+    return is_size(node) or is_assertion(node) or node.target is operator.getitem or bool(rule_of(name) or complex_rule_of(name))
 
 
 def line_of(node: FxNode) -> str:
     """The line of the user's module that a node comes from: "model.py:12: y = f(x)"."""
-    frames = re.findall(r'File "([^"]+)", line (\d+), in [^\n]+\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
+    return line_in(node.meta.get("stack_trace") or "")
+
+
+def line_in(trace: str) -> str:
+    """The innermost line in a trace that is not PyTorch's own."""
+    frames = re.findall(r'File "([^"]+)", line (\d+), in [^\n]+\n\s*([^\n]*)', trace)
     own = [frame for frame in frames if "/torch/" not in frame[0]]
     if not frames:
         return "(no line is known)"
@@ -66,7 +87,7 @@ class Converter(Builder):
         self.problems: List[str] = []
         self._wanted = ""
         self._node: Optional[FxNode] = None
-        self._small: Dict[Any, Value] = {}
+        self._constants: Dict[Any, Value] = {}
         self._makers: Dict[int, Node] = {}
         self._sizes: Dict[Any, Value] = {}
 
@@ -99,13 +120,18 @@ class Converter(Builder):
         return node is not None and node.op == "iota" and all(node.attributes.get(name, 0) >= 0 for name in ("start", "step"))
 
     def constant(self, tensor: torch.Tensor, wanted: str) -> Value:
-        key = (tensor.dtype, tuple(tensor.shape), str(tensor.tolist())) if tensor.numel() < 16 else None
-        if key is not None and key in self._small:
-            return self._small[key]
-        value = self.graph.constant(tensor, wanted)
-        if key is not None:
-            self._small[key] = value
-        return value
+        bits = tensor.contiguous().reshape(-1, 1).view(torch.uint8).numpy().tobytes()
+        key = (tensor.dtype, tuple(tensor.shape), hashlib.sha256(bits).digest())
+        if key not in self._constants:
+            self._constants[key] = self.graph.constant(tensor, wanted)
+        return self._constants[key]
+
+    def strides_of_first(self) -> Optional[Sequence[Dim]]:
+        assert self._node is not None and isinstance(self._node.args[0], FxNode)
+        example = self._node.args[0].meta["val"]
+        size: Any = extent_of(example.untyped_storage().nbytes()) - extent_of(example.numel() * example.element_size())
+        is_whole = sympy.simplify(size) == 0 and extent_of(example.storage_offset()) == 0
+        return [extent_of(each) for each in example.stride()] if is_whole else None
 
     def wants(self, result: int) -> bool:
         assert self._node is not None
@@ -115,7 +141,7 @@ class Converter(Builder):
 
     def convert(self, node: FxNode, wanted: str) -> None:
         """One call of a function; its result gets the name that is wanted, those on the way that with an addition."""
-        if is_size(node) or is_assertion(node):
+        if is_assertion(node) or (is_size(node) and not is_item(node)):
             return
         self._node, self._wanted = node, wanted
         nodes_before = len(self.graph.nodes)
@@ -124,12 +150,14 @@ class Converter(Builder):
         except Unsupported as problem:
             del self.graph.nodes[nodes_before:]
             self.problems.append(f"{name_of(node.target) or node.target}: {problem}\n    {line_of(node)}")
-            result = _stand_in(node.meta.get("val"))
+            result = stand_in(node.meta.get("val"))
         self.values[node] = result
         self._name(result, nodes_before)
 
     def _converted(self, node: FxNode) -> Any:
-        arguments, keywords = self._mapped(node.args), self._mapped(node.kwargs)
+        kinds = _kinds_of(node.target)
+        arguments = [self._mapped(each, "int" in kind) for each, kind in zip(node.args, [*kinds.values(), *[""] * len(node.args)])]
+        keywords = {name: self._mapped(each, "int" in kinds.get(name, "")) for name, each in node.kwargs.items()}
         if node.target is operator.getitem:
             picked = arguments[0][arguments[1]]
             if picked is None and node.users:
@@ -137,37 +165,47 @@ class Converter(Builder):
             return picked
         if is_same(node):
             return arguments[0]
+        if is_item(node):  # a number that Python has from a tensor; nothing waits for it here
+            return self.reshape(arguments[0], ()) if isinstance(arguments[0], Value) else arguments[0]
         name = name_of(node.target)
-        rule = rule_of(name)
-        if rule is None:
-            raise Unsupported(REFUSED.get(name) or REFUSED.get(name.split(".")[0]) or "kgen has no such operator")
-        keywords = {name: value for name, value in keywords.items() if name not in _placing}
         out = _outline(node.meta["val"])
+        of_complex = is_complex((out, *arguments, *keywords.values()))
+        rule = complex_rule_of(name) if of_complex else rule_of(name)
+        if rule is None:
+            reason = "kgen has no such operator" + (" of complex numbers" if of_complex else "")
+            raise Unsupported(REFUSED.get(name) or REFUSED.get(name.split(".")[0]) or reason)
+        keywords = {name: value for name, value in keywords.items() if name not in _placing}
         try:
-            return rule(self, out, *arguments, **keywords)
+            return rule(self, part_of(out), *arguments, **keywords)
         except TypeError as error:
             if "argument" in str(error):
                 raise Unsupported(f"arguments in this form ({error})") from None
             raise
 
-    def _mapped(self, argument: Any) -> Any:
+    def _mapped(self, argument: Any, is_of_size: bool) -> Any:
+        """As rules take it: what of an operator is a size stays one, though it is a number of a tensor."""
         if isinstance(argument, FxNode):
-            return self.values[argument] if argument in self.values else extent_of(argument.meta["val"])
+            if argument in self.values and not (is_of_size and is_item(argument)):
+                return self.values[argument]
+            if "val" not in argument.meta:
+                raise Unsupported("graphs have no graph within the graph, as torch.cond and its like make")
+            return extent_of(argument.meta["val"])
         if isinstance(argument, (list, tuple)):
-            return type(argument)(self._mapped(item) for item in argument) if type(argument) in (list, tuple) else [
-                self._mapped(item) for item in argument
-            ]
+            mapped = [self._mapped(item, is_of_size) for item in argument]
+            return tuple(mapped) if type(argument) is tuple else mapped
         if isinstance(argument, dict):
-            return {name: self._mapped(item) for name, item in argument.items()}
+            return {name: self._mapped(item, is_of_size) for name, item in argument.items()}
         return extent_of(argument) if isinstance(argument, torch.SymInt) else argument
 
     def _name(self, result: Any, nodes_before: int) -> None:
         assert self._node is not None
         place = self._wanted.removesuffix(op_of(self._node))
-        last = [value for value in (result if isinstance(result, tuple) else (result,)) if isinstance(value, Value)]
-        for value in last:
-            if not value.name:
-                value.name = self.graph.names.new(self._wanted)
+        for value in result if isinstance(result, tuple) else (result,):
+            parts = [(value, "")] if isinstance(value, Value) else []
+            if isinstance(value, Complex):
+                parts = [(value.real, "_real"), (value.imag, "_imag")]
+            for part, which in parts:
+                part.name = part.name or self.graph.names.new(self._wanted + which)
         for node in self.graph.nodes[nodes_before:]:
             for value in node.results:
                 if not value.name:
@@ -198,12 +236,15 @@ def _outline(example: Any) -> Any:
     return Value(example.dtype, extents_of(example)) if isinstance(example, torch.Tensor) else None
 
 
-def _stand_in(example: Any) -> Any:
-    outline = _outline(example)
-    for value in outline if isinstance(outline, tuple) else (outline,):
-        if value is not None:
-            value.name = "unknown"
-    return outline
+def stand_in(example: Any) -> Any:
+    """What the operator would have made, so that those behind it are looked at."""
+    if isinstance(example, (list, tuple)):
+        return tuple(stand_in(one) for one in example)
+    if not isinstance(example, torch.Tensor):
+        return None
+    if example.dtype in COMPLEX_DTYPES:
+        return Complex(*(Value(COMPLEX_DTYPES[example.dtype], extents_of(example), "unknown") for _ in range(2)))
+    return Value(example.dtype, extents_of(example), "unknown")
 
 
 def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str], promised: Mapping[Any, Any] = MappingProxyType({})) -> None:  # fmt: skip

@@ -49,21 +49,21 @@ def _target_of(index: int) -> Any:
     raise Unsupported(f"kgen has no target for this GPU ({name}); it has {known}")
 
 
-def devices_of(node: FxNode) -> Iterator[torch.device]:
-    """Those of the tensors that it reads and makes."""
+def tensors_of(node: FxNode) -> Iterator[torch.Tensor]:
+    """Those that it reads and makes, as they were traced."""
     for value in (node, *node.all_input_nodes):
-        yield from _devices_in(value.meta.get("val"))
+        yield from _tensors_in(value.meta.get("val"))
 
 
-def _devices_in(value: Any) -> Iterator[torch.device]:
+def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
-        yield value.device
+        yield value
     elif isinstance(value, (list, tuple)):
         for one in value:
-            yield from _devices_in(one)
+            yield from _tensors_in(one)
 
 
 def main_device(nodes: Iterable[FxNode]) -> Optional[torch.device]:
     """The one that most results are on: a graph is computed on one device."""
-    counted = Counter(device for node in nodes if node.op == "call_function" for device in _devices_in(node.meta.get("val")))
+    counted = Counter(one.device for node in nodes if node.op == "call_function" for one in _tensors_in(node.meta.get("val")))
     return counted.most_common(1)[0][0] if counted else None

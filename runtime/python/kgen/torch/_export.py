@@ -10,13 +10,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from .._files import scratch_folder
 from .._load import load
 from .._model import Model
 from .._plan import PathLike, run_kgen
-from ._convert import Converter, add_dims, is_known, line_of, op_of, path_of, range_of_size
+from ._aten_complex import Complex
+from ._convert import Converter, add_dims, is_known, line_in, line_of, op_of, path_of, range_of_size, stand_in
 from ._graph import ExportError, Graph, Unsupported, Value, extent_of, extents_of, write_weights
 
 
@@ -62,16 +64,32 @@ def from_torch(
     target = Path(path)
     if target.suffix not in (".yaml", ".yml"):
         raise ValueError(f"path: '{target}' is no name of a graph; write '{target.with_suffix('.yaml')}'")
-    program = module
-    if not isinstance(program, ExportedProgram):
-        with torch.no_grad():
-            program = torch.export.export(
-                program.eval(), tuple(example_inputs), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
-            )
-    program = _decomposed(program)
+    if not isinstance(module, ExportedProgram):
+        module = _exported(module, example_inputs, dict(kwargs or {}), dynamic_shapes)
+    program = _decomposed(module)
     graph = _graph_of(program, name or target.stem, _dim_names(program, dynamic_shapes))
     _write(graph, target, numerics)
     return Exported(target, tuple(v.name for v in graph.inputs), tuple(v.name for v in graph.outputs))
+
+
+def _exported(module: Any, inputs: Sequence[Any], kwargs: Dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
+    """In inference; whether the module and those in it train is afterwards as it was."""
+    if not isinstance(module, torch.nn.Module):
+        what = f"module: it is a {type(module).__name__}, expected a torch.nn.Module or an ExportedProgram"
+        raise TypeError(f"{what}; kgen.torch.graph_op takes functions" if callable(module) else what)
+    if not isinstance(inputs, (tuple, list)):
+        remedy = "pass it as kwargs=" if isinstance(inputs, Mapping) else "pass (x,) for one tensor x"
+        raise TypeError(f"example_inputs: it is a {type(inputs).__name__}, expected a tuple of what the module is called with; {remedy}")
+    training = [each for each in module.modules() if each.training]
+    try:
+        with torch.no_grad():
+            return torch.export.export(module.eval(), tuple(inputs), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+    except GuardOnDataDependentSymNode as problem:
+        what = "the module cannot be written as a graph: its Python goes on by numbers that only a run knows; write it with torch.where"
+        raise ExportError(f"{what}\n    {line_in(str(problem))}\n{problem}") from problem
+    finally:
+        for each in training:
+            each.training = True
 
 
 def _write(graph: Graph, target: Path, numerics: str) -> None:
@@ -163,33 +181,52 @@ def _add_inputs(
     program: ExportedProgram, converter: Converter, placeholders: Dict[str, Any], mutated: Mapping[str, str]
 ) -> Dict[str, Value]:
     """Inputs and weights; returns the states by their names in the module."""
-    graph = converter.graph
     states: Dict[str, Value] = {}
-    weights: Dict[Any, Value] = {}
+    weights: Dict[Any, Any] = {}
     for spec in program.graph_signature.input_specs:
         node = placeholders.get(spec.arg.name)
         if node is None or (not node.users and spec.kind != InputKind.USER_INPUT and spec.target not in mutated):
             continue
-        if spec.kind == InputKind.USER_INPUT:
-            if isinstance(node.meta.get("val"), torch.Tensor):
-                converter.values[node] = graph.value(node.meta["val"], node.name)
-                graph.inputs.append(converter.values[node])
-            elif isinstance(node.meta.get("val"), torch.SymInt):
-                graph.takes_size(extent_of(node.meta["val"]), node.name, range_of_size(node.meta["val"], program.range_constraints))
-            continue
-        if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-            raise ExportError(f"input '{node.name}' of the exported program is of the kind {spec.kind}")
-        tensor = program.state_dict.get(spec.target)
-        tensor = program.constants[spec.target] if tensor is None else tensor
-        if spec.target in mutated:
-            states[spec.target] = converter.values[node] = graph.state(tensor, spec.target)
-            continue
-        identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.numel() == 0 and spec.target)
-        if identity not in weights:
-            is_small = spec.kind == InputKind.CONSTANT_TENSOR and tensor.numel() <= 16
-            weights[identity] = graph.constant(tensor, spec.target, None if is_small else spec.target)
-        converter.values[node] = weights[identity]
+        try:
+            if spec.kind == InputKind.USER_INPUT:
+                _add_input(program, converter, node)
+                continue
+            if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                raise Unsupported(f"it is of the kind {spec.kind}")
+            tensor = program.state_dict.get(spec.target)
+            tensor = program.constants[spec.target] if tensor is None else tensor
+            if spec.target in mutated:
+                states[spec.target] = converter.values[node] = converter.graph.state(tensor, spec.target)
+                continue
+            identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.numel() == 0 and spec.target)
+            if identity not in weights:
+                weights[identity] = _constant(converter.graph, tensor, spec)
+            converter.values[node] = weights[identity]
+        except Unsupported as problem:
+            what = f"input '{node.name}'" if spec.kind == InputKind.USER_INPUT else f"'{spec.target}'"
+            converter.problems.append(f"{what}: {problem}")
+            converter.values[node] = stand_in(node.meta.get("val"))
     return states
+
+
+def _add_input(program: ExportedProgram, converter: Converter, node: Any) -> None:
+    graph, example = converter.graph, node.meta.get("val")
+    if isinstance(example, torch.Tensor):
+        if example.is_complex():
+            raise Unsupported(f"{example.dtype} is no dtype of graphs; pass it as torch.view_as_real has it")
+        converter.values[node] = graph.value(example, node.name)
+        graph.inputs.append(converter.values[node])
+    elif isinstance(example, torch.SymInt):
+        graph.takes_size(extent_of(example), node.name, range_of_size(example, program.range_constraints))
+
+
+def _constant(graph: Graph, tensor: torch.Tensor, spec: Any) -> Any:
+    """A parameter, or what else of the module does not change; complex ones in two parts."""
+    if tensor.is_complex():
+        parts = (("real", tensor.real), ("imag", tensor.imag.resolve_neg()))
+        return Complex(*(graph.constant(part.contiguous(), f"{spec.target}_{name}", f"{spec.target}.{name}") for name, part in parts))
+    is_small = spec.kind == InputKind.CONSTANT_TENSOR and tensor.numel() <= 16
+    return graph.constant(tensor, spec.target, None if is_small else spec.target)
 
 
 def _wanted_name(node: Any) -> str:
@@ -214,7 +251,11 @@ def _add_outputs(program: ExportedProgram, converter: Converter, nodes: Dict[str
         elif spec.kind == OutputKind.USER_OUTPUT:
             name = getattr(spec.arg, "name", None)
             value = converter.values.get(nodes[name]) if name in nodes else None
-            if not isinstance(value, Value):
+            if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
+                pass  # as models return what they were not asked for
+            elif isinstance(value, Complex):
+                converter.problems.append(f"result {count} of the module is complex, as no output of a graph is; return torch.view_as_real(it)")
+            elif not isinstance(value, Value):
                 converter.problems.append(f"result {count} of the module is no tensor")
             else:
                 graph.outputs.append(converter.output(value, f"output_{count}"))

@@ -120,6 +120,8 @@ def extent_of(extent: Any) -> Dim:
     if isinstance(extent, torch.SymInt):
         expression = extent.node.expr
         return int(expression) if expression.is_number else expression
+    if isinstance(extent, (torch.SymFloat, torch.SymBool)):
+        raise Unsupported("it goes by a number that follows from sizes or data, and is no size")
     if isinstance(extent, sympy.Expr):
         return int(extent) if extent.is_number else extent
     return int(extent)
@@ -164,7 +166,7 @@ class Names:
         self._used: Dict[str, int] = {}
 
     def new(self, wanted: str) -> str:
-        base = re.sub(r"\W+", "_", wanted).strip("_") or "value"
+        base = re.sub(r"[^0-9A-Za-z_]+", "_", wanted).strip("_") or "value"
         if base[0].isdigit() or base in _reserved:
             base = "v_" + base if base[0].isdigit() else base + "_"
         base = re.sub(r"__+", "_", base)
