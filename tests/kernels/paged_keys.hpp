@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "attention_reference.hpp"
 #include "testing.hpp"
 
 namespace kgen::testing {
@@ -85,35 +87,24 @@ struct PagedKeys {
   }
   bool has(std::int64_t b, std::int64_t t) const { return page(b, t) >= 0 && page(b, t) < k.shape[0]; }
 
-  // One query's result in double: zeros where it sees nothing. mask(b, h, s, t) is added to scores.
+  // The result of the query at [b, s, h] in double. mask(b, h, s, t) is added to scores; -inf hides a key.
   template <class Mask>
-  std::vector<double> expected(const PagedRule& rule, const Mask& mask, std::int64_t b, std::int64_t s,
-                               std::int64_t h) const {
-    const std::int64_t all = keys(b), g = h / (sizes.H / sizes.G);
-    std::vector<double> scores, out(static_cast<std::size_t>(sizes.D), 0);
-    std::vector<Index<4>> places;
-    double greatest = -std::numeric_limits<double>::infinity(), total = 0;
-    for (std::int64_t t = 0; t < all; ++t) {
-      const double added = mask(b, h, s, t);
-      if (!has(b, t) || !rule.sees(all - sizes.S + s, t) || added == -std::numeric_limits<double>::infinity()) continue;
-      places.push_back(Index<4>{page(b, t), t % sizes.page_keys, g, 0});
-      double score = 0;
+  std::vector<double> expected(const PagedRule& rule, const Mask& mask, Index<3> at) const {
+    const auto place = [&](std::int64_t t, std::int64_t d) {
+      return Index<4>{page(at[0], t), t % sizes.page_keys, at[2] / (sizes.H / sizes.G), d};
+    };
+    const auto score = [&](std::int64_t t) -> std::optional<double> {
+      const double added = mask(at[0], at[2], at[1], t);
+      const std::int64_t own = keys(at[0]) - sizes.S + at[1];
+      if (!has(at[0], t) || !rule.sees(own, t) || added == -infinity) return std::nullopt;
+      double sum = 0;
       for (std::int64_t d = 0; d < sizes.D; ++d) {
-        places.back()[3] = d;
-        score += rule.scale * element(q.view(), Index<4>{b, s, h, d}) * element(k.view(), places.back());
+        sum += rule.scale * element(q.view(), Index<4>{at[0], at[1], at[2], d}) * element(k.view(), place(t, d));
       }
-      scores.push_back(rule.bent(score) + added);
-      score = scores.back();
-      greatest = std::max(greatest, score);
-    }
-    for (double& score : scores) total += score = std::exp(score - greatest);
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      for (std::int64_t d = 0; d < sizes.D; ++d) {
-        places[i][3] = d;
-        out[static_cast<std::size_t>(d)] += scores[i] / total * element(v.view(), places[i]);
-      }
-    }
-    return out;
+      return rule.bent(sum) + added;
+    };
+    const auto value = [&](std::int64_t t, std::int64_t d) { return element(v.view(), place(t, d)); };
+    return attended(keys(at[0]), sizes.D, score, value);
   }
   template <class Out>
   void compare(const Out& out, double scale, bool causal, double tolerance) const {
@@ -121,14 +112,7 @@ struct PagedKeys {
   }
   template <class Out, class Mask>
   void compare(const Out& out, const PagedRule& rule, const Mask& mask, double tolerance) const {
-    for_each_position(Index<3>{sizes.B, sizes.S, sizes.H}, [&](Index<3> at) {
-      const std::vector<double> values = expected(rule, mask, at[0], at[1], at[2]);
-      for (std::int64_t d = 0; d < sizes.D; ++d) {
-        INFO("b ", at[0], " s ", at[1], " h ", at[2], " d ", d);
-        const double found = element(out, Index<4>{at[0], at[1], at[2], d});
-        REQUIRE(std::abs(found - values[static_cast<std::size_t>(d)]) <= tolerance);
-      }
-    });
+    compare_queries(out, tolerance, [&](Index<3> at) { return expected(rule, mask, at); });
   }
 };
 

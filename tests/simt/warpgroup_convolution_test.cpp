@@ -144,7 +144,7 @@ TEST_CASE("warpgroup convolution: few tiles, whose depth blocks share, in two gr
       simt::device().multiprocessors = 132;
       convolve(own, image, of_image, out);
     };
-    const std::string launches = group == 1 ? "skinny_convolution x6" : "skinny_convolution x12";
+    const std::string launches = group == 1 ? "shared_convolution x6" : "shared_convolution x12";
     check<2, bf16>(c, x.view(), filters.view(), launches, by_clusters);
     check<2, bf16>(c, x.view(), turned.view().permute<1, 2, 3, 0>(), launches, by_clusters, simt::Order::reverse);
   }

@@ -1,6 +1,8 @@
 // Prepared forms: where they are taken, what they share, and what is said of them.
 #include "generator/pass/choose/prepare.hpp"
 
+#include <array>
+
 #include "generator/explain/explain.hpp"
 #include "generator/pass/place/place.hpp"
 #include "tests/unit/load_fixture.hpp"
@@ -116,6 +118,29 @@ TEST_CASE("prepare: filters are packed; those of one tap are a matrix, and those
   CHECK(maker("f32[3, 3, 24, 3]", "", x) == "conv2d");  // a panel of zeros, nearly
   CHECK(maker("bf16[3, 3, 24, 10]", "", "bf16[M, 9, 9, 24]") == "conv2d");
   CHECK(maker("f32[3, 3, 24, 10]", "", x, TargetKind::cuda) == "conv2d");
+}
+
+TEST_CASE("prepare: filters along lines are packed as those of images of one row are") {
+  const auto prepared = [](const std::string& filters, const std::string& attributes, const std::string& x,
+                           TargetKind target = TargetKind::cpu) {
+    Fixture f;
+    const std::string node = "- {op: conv1d, in: [x, w], out: y" + attributes + "}\n";
+    const Graph main = f.prepare(graph_of(weight("w", filters), node, "y", "x: \"" + x + "\""), target).main;
+    CHECK(f.diagnostics.text(false) == "");
+    return std::array<std::ptrdiff_t, 3>{count_of(main, "packed_matmul"), count_of(main, "packed_conv2d"),
+                                         count_of(main, "conv1d")};
+  };
+  const std::string x = "f32[M, 50, 24]";
+  CHECK(prepared("f32[1, 24, 10]", "", x) == std::array<std::ptrdiff_t, 3>{1, 0, 0});
+  CHECK(prepared("f32[1, 24, 10]", ", stride: 2", x) == std::array<std::ptrdiff_t, 3>{0, 1, 0});
+  CHECK(prepared("f32[1, 24, 10]", ", pads: [0, 1]", x) == std::array<std::ptrdiff_t, 3>{0, 1, 0});
+  CHECK(prepared("f32[3, 24, 10]", ", stride: 2, pads: [1, 1], dilation: 2", x) ==
+        std::array<std::ptrdiff_t, 3>{0, 1, 0});
+  CHECK(prepared("f32[3, 1, 24]", ", group: 24", x) == std::array<std::ptrdiff_t, 3>{0, 1, 0});
+  CHECK(prepared("f32[3, 12, 24]", ", group: 2", x) == std::array<std::ptrdiff_t, 3>{0, 0, 1});
+  CHECK(prepared("f32[3, 24, 3]", "", x) == std::array<std::ptrdiff_t, 3>{0, 0, 1});
+  CHECK(prepared("bf16[3, 24, 10]", "", "bf16[M, 50, 24]") == std::array<std::ptrdiff_t, 3>{0, 0, 1});
+  CHECK(prepared("f32[3, 24, 10]", "", x, TargetKind::cuda) == std::array<std::ptrdiff_t, 3>{0, 0, 1});
 }
 
 TEST_CASE("prepare: several matrices stay as they are") {

@@ -284,8 +284,10 @@ void add_values(const Problem& problem, const PackedKeys<T>& packed, std::int64_
       const std::int64_t begin = last_seen.begin, end = std::max(begin, first_seen.end);
       const T* left = scores + (first - rows.begin) * attention_keys;
       T* sums = output + (first - rows.begin) * stride + j;
-      multiply_panels<Register::rows, attention_keys, 1>(left + begin, panel + begin * Register::columns, end - begin,
-                                                         sums, stride, false);
+      if (begin < end) {
+        multiply_panels<Register::rows, attention_keys, 1>(left + begin, panel + begin * Register::columns, end - begin,
+                                                           sums, stride, false);
+      }
       if (first_seen.begin == begin && last_seen.end == end) continue;
       const auto add = [&](std::int64_t i, Range others) {
         if (others.begin >= others.end) return;

@@ -84,7 +84,7 @@ struct PanelTile {
 // i < Rows, which are the first of `Of` in a panel, and j < Vectors registers of columns. `right` is the first row of a
 // panel, or of a part of one; the next panel is `next_panel` elements further. P: T, or pairs or fours of what is
 // multiplied, as U is then (pairs.hpp, quads.hpp). Meanwhile `next` is fetched, and as many elements
-// of `Coming` panels from `coming` on.
+// of `Coming` panels from `coming` on. depth >= 1 (why: multiply_panels).
 template <int Rows, int Vectors, int Of = Rows, int Coming = 0, class P, class T, class U>
 inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh,
@@ -99,9 +99,10 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
-  for (std::int64_t begin = 0; begin < depth; begin += PacedPrefetch::stretch) {
-    const std::int64_t end = std::min(depth, begin + PacedPrefetch::stretch);
-    for (std::int64_t k = begin; k < end; ++k) {
+  std::int64_t k = 0;
+  do {
+    const std::int64_t end = std::min(depth, k + PacedPrefetch::stretch);
+    do {
       Vec<P, lanes> column[Vectors];
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) {
@@ -116,9 +117,9 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
 #pragma GCC unroll 8
         for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
       }
-    }
+    } while (++k < end);
     next.step();
-  }
+  } while (k < depth);
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 8
@@ -210,14 +211,16 @@ struct TileRows {
 // what is multiplied next comes into the second-level cache: weights of a model lie beyond it, and the first of the
 // left panels to meet them waited. Of weights from memory, one thread of a Zen 5, medians: 128x768x3072 3144 to 2708
 // us, 1024x768x3072 23.6 to 20.3 ms (of which the register tile's rate is 2200 us, 17.8 ms). Of one or two left panels
-// a line with each k: 12 rows of 2048x8192 3050 to 2330 us, 16 of 4096x4096 4370 to 2410. With fewer rows, memory is
-// what takes the time, and the hardware fetches as well: 4 % better for one row.
+// a line with each k: 12 rows of 2048x8192 3050 to 2330 us, 16 of 4096x4096 4370 to 2410. With fewer
+// rows, memory is what takes the time, and the hardware fetches as well: 4 % better for one row. Not for four of AVX2's
+// registers, which have room for one panel at a time: on a Zen 3, least CPU time of calls, 4x4096x4096 went from 3900
+// and 4560 us to 3350 and 3360; two rows lost about as much.
 template <int Rows, int Panels, class T, class Left, class U>
 void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, std::int64_t depth, const U* right,
                    std::int64_t next_panel, T* sums, std::int64_t stride, const Prefetch& coming) {
   using Tile = PanelTile<T, Rows>;
   constexpr int vectors = std::min(Tile::vectors, Panels * Tile::vectors_of_panel);
-  constexpr bool fetches = Rows > 4;
+  constexpr bool fetches = Rows > 2;
   const std::int64_t passes = rows.panels.end - rows.panels.begin;
   PacedPrefetch next(coming, passes * PacedPrefetch::steps(depth) * (Panels * Tile::vectors_of_panel / vectors));
   for (std::int64_t i = rows.panels.begin; i < rows.panels.end; ++i, sums += Rows * stride) {

@@ -16,7 +16,8 @@ struct Run {
 };
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + the sum over k of left[places[i] + k] * right(k, j), for
-// all k in the runs, one after the other, i < Rows and j < Vectors registers of columns. `right`: a panel, or a part of
+// all k in the runs, one after the other, i < Rows and j < Vectors registers of columns. There are runs, and none is
+// empty (why: multiply_panels). `right`: a panel, or a part of
 // one, from the first k on; the next panel begins `next_panel` elements further.
 //
 // On a Zen 5 whose pipes do 264 GFLOP/s it runs at 250 with 64 values of k and at 259 with 256, the panels in the
@@ -36,10 +37,12 @@ inline __attribute__((noinline)) void multiply_patches(const T* left, const std:
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
-  for (const Run* run = runs; run != runs + run_count; ++run) {
-    for (std::int64_t begin = run->begin; begin < run->end; begin += PacedPrefetch::stretch) {
-      const std::int64_t end = std::min(run->end, begin + PacedPrefetch::stretch);
-      for (std::int64_t k = begin; k < end; ++k, right += panel_columns) {
+  const Run* run = runs;
+  do {
+    std::int64_t k = run->begin;
+    do {
+      const std::int64_t end = std::min(run->end, k + PacedPrefetch::stretch);
+      do {
         Vec<T, lanes> column[Vectors];
 #pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) {
@@ -51,10 +54,11 @@ inline __attribute__((noinline)) void multiply_patches(const T* left, const std:
 #pragma GCC unroll 4
           for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
         }
-      }
+        right += panel_columns;
+      } while (++k < end);
       next.step();
-    }
-  }
+    } while (k < run->end);
+  } while (++run != runs + run_count);
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4

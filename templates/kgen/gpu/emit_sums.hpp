@@ -124,14 +124,14 @@ struct SumsInSteps {
   template <TileEnd End, bool ByPredicates, class C, int... I>
   KGEN_FN void store_within(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) const {
     const bool below = at[0] >= extents[0], behind = at[1] + lanes > extents[1];
-    if constexpr (ByPredicates) {
-      const Index<2> inside{below ? extents[0] - 1 : at[0], behind ? extents[1] - lanes : at[1]};
-      store_to(stored_where(!below && !behind, c), inside, load_lanes<lanes>(own[I])...);
-    } else if constexpr (End == TileEnd::fours) {
+    if constexpr (End == TileEnd::fours) {
       KGEN_UNROLL
       for (int first = 0; first < lanes; first += 4, at[1] += 4) {
-        if (at[0] < extents[0] && at[1] < extents[1]) store_to(c, at, run_of<4>(own[I], first)...);
+        if (!below && at[1] < extents[1]) store_to(c, at, run_of<4>(own[I], first)...);
       }
+    } else if constexpr (ByPredicates) {
+      const Index<2> inside{below ? extents[0] - 1 : at[0], behind ? extents[1] - lanes : at[1]};
+      store_to(stored_where(!below && !behind, c), inside, load_lanes<lanes>(own[I])...);
     } else if (End == TileEnd::inside || (!below && !behind)) {
       store_to(c, at, load_lanes<lanes>(own[I])...);
     } else if (End == TileEnd::anywhere) {
@@ -287,8 +287,7 @@ template <class Layout, int AtOnce, bool IsAlone, class Sums, int Count, class C
 KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin, Index<2> extents, Lanes lanes) {
   // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
   // Tiles at the ends of results may go the same way where the sink is alone.
-  constexpr int views = view_count<C>;
-  constexpr bool is_short = views <= 4, is_shortest = views <= 2 && IsAlone;
+  constexpr bool is_short = view_count<C> <= 4, is_shortest = view_count<C> <= 2 && IsAlone;
   const bool inside = origin[0] + Layout::rows <= extents[0] && origin[1] + Layout::columns <= extents[1];
   const bool constant = lanes == Lanes::constant_whole_vectors;
   if (is_short && constant && inside) {

@@ -149,7 +149,7 @@ struct SharedConvolution {
   // share: of the patches' bytes, that come from memory.
   SharedConvolution(const C& c, const WarpgroupMatmulShape<1>& shape, double share, const DeviceLimits& limits,
                     Stream stream)
-      : launch{"skinny_convolution", c, shape, limits, stream} {
+      : launch{"shared_convolution", c, shape, limits, stream} {
     if (launch.fits()) shared = launch.best(shape.count_tiles<Rows>(c, Matmul::columns), share);
   }
   bool is_faster_than(std::int64_t time) const { return shared.rounds == 1 && shared.blocks > 1 && shared.time < time; }
