@@ -287,7 +287,7 @@ TEST_CASE("skinny attention: several tiles of rows, of which groups of heads are
                         {1, 40, 2, 64, 40, 2}}) {
     const Operands<bf16> x(c);
     const auto mask = random_tensor<float>(Index<3>{c.H, c.S, c.T}, 5);
-    const auto masked = [&](Index<4> at, std::int64_t t) { return element(mask.view(), Index<3>{at[2], at[1], t}); };
+    const auto masked = [&](Index<3> at, std::int64_t t) { return element(mask.view(), Index<3>{at[2], at[1], t}); };
     for (const bool causal : {false, true}) {
       Hopper device;
       simt::device().multiprocessors = 132;
@@ -295,10 +295,10 @@ TEST_CASE("skinny attention: several tiles of rows, of which groups of heads are
       Tensor<float, 4> out(x.q.shape);
       attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
       CHECK(device.take().starts_with("skinny_attention x"));
-      compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 8e-3);
+      compare_attention(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 8e-3);
       attention(x.q.view(), x.k.view(), x.v.view(), mask.view(), 0.3, causal, out.view());
       CHECK(device.take().starts_with("skinny_attention x"));
-      compare(x.q.view(), x.k.view(), x.v.view(), masked, 0.3, causal, out.view(), 8e-3);
+      compare_attention(x.q.view(), x.k.view(), x.v.view(), masked, 0.3, causal, out.view(), 8e-3);
     }
   }
 }
