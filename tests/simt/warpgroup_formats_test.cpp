@@ -144,7 +144,7 @@ TEST_CASE("warpgroups: floats of 32 bits where 10 bits of mantissa are enough") 
                                           {17, 136, 520, "skinny_matmul x4"}}) {
     const Matrix<float> a = short_matrix({M, K}, 1), b = short_matrix({N, K}, 2), across = short_matrix({K, N}, 3);
     check<10>(a.view(), turned(b), launches, 1e-5);
-    check<10>(a.view(), across.view(), std::string("copied, ") + launches, 1e-5);
+    check<10>(a.view(), across.view(), M <= 8 ? "few_rows_matmul x1" : std::string("copied, ") + launches, 1e-5);
   }
   const Matrix<float> a = short_matrix({70, 71}, 1), b = short_matrix({33, 71}, 2);
   check<10>(a.view(), turned(b), "copied, warpgroup_matmul x1", 1e-5);
