@@ -29,3 +29,34 @@ install_kgen() {
   cmake --build "$build/kgen"
   quietly cmake --install "$build/kgen" --prefix "$prefix"
 }
+
+# What a machine without kgen gets. begin_bundle FOLDER makes the folder anew; one that is no bundle it leaves alone.
+begin_bundle() {
+  bundle="$1"
+  if [ -e "$bundle" ] && [ ! -e "$bundle/bundle.txt" ]; then
+    echo "${0##*/}: $bundle exists, and is no bundle" >&2
+    exit 1
+  fi
+  rm -rf "$bundle"
+  mkdir -p "$bundle/third_party"
+  git -C "$root" describe --always --dirty >"$bundle/bundle.txt"
+}
+
+# Files and folders of the project, at the paths that they have here.
+bundle_sources() {
+  local path
+  for path in "$@"; do mkdir -p "$bundle/$(dirname "$path")" && cp -r "$root/$path" "$bundle/$path"; done
+}
+
+# Headers of Debian's packages, by the names that they have below /usr/include; of SLEEF the library too.
+bundle_headers() {
+  local name
+  for name in "$@"; do
+    if [ "$name" = sleef ]; then
+      cp "$(find /usr/include -name sleef.h | head -n 1)" "$bundle/third_party"
+      cp -L "$(sed -n 's/^KGEN_SLEEF_LIBRARY:[^=]*=//p' "$build/CMakeCache.txt")" "$bundle/third_party/libsleef.so.3"
+    else
+      cp -rL "/usr/include/$name" "$bundle/third_party"
+    fi
+  done
+}

@@ -1,7 +1,10 @@
 """Times what kgen emits on the CPU beside PyTorch, ONNX Runtime, OpenVINO and MAX, in one run.
 
     cpu_bench.py --rows | --draw SEED COUNT [--only TEXT,...] [--threads 1,2] [--peers eager,compile,... | none]
-                 [--rounds N] [--seconds S] [--around COMMAND] [--write CPU.md] [--plot FOLDER]
+                 [--rounds N] [--seconds S] [--jobs N] [--around COMMAND] [--write CPU.md] [--plot FOLDER]
+    cpu_bench.py --rows | --draw SEED COUNT --pack BUNDLE --kgen PROGRAM
+
+The second form plans the rows for a machine without kgen, where --bundle takes the place of --prefix.
 
 The rows are those of cpu/rows.yaml: graphs, of which PyTorch's function follows, and of that its ONNX form. Each side is a
 process of its own, with as many processors as threads, and an allocator that keeps its pages. Before a row is timed the
@@ -16,13 +19,17 @@ import argparse
 import contextlib
 import json
 import os
+import queue
 import random
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent import futures
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -36,6 +43,7 @@ from rows import all_rows
 PEERS = ["eager", "compile", "max-autotune", "ort", "openvino", "max"]
 COPIES = ["copy", "stream"]
 TOLERANCES = {"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 5e-2}  # of kgen's dtypes; others must be exact
+NOT_THERE = "the bundle was made without it"
 PATIENCE = 900  # seconds for a peer to compile a row
 
 
@@ -47,19 +55,23 @@ class Gone(Exception):
 
 
 class Worker:
-    """A process of cpu/worker.py, which is started when it is first asked."""
+    """A process of cpu/worker.py, which is started when it is first asked. `processors`: those that it may use, as many as
+    it has threads."""
 
-    def __init__(self, side, threads, work):
-        self.side, self.threads, self.work, self.process = side, threads, work, None
+    def __init__(self, side, processors, work):
+        self.side, self.processors, self.work, self.process = side, processors, work, None
+        self.threads = len(processors)
 
     def start(self):
         environment = os.environ | {
             "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 26),
             "OMP_NUM_THREADS": str(self.threads), "MKL_NUM_THREADS": str(self.threads), "CUDA_VISIBLE_DEVICES": "",
-            "TORCHINDUCTOR_CACHE_DIR": str(self.work / "inductor"), "PYTHONDONTWRITEBYTECODE": "1",
+            "TORCHINDUCTOR_CACHE_DIR": str(self.work / "inductor"), "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
         }
-        arguments = [self.side, str(self.threads), str(self.work / "rows"), str(self.work / "build")]
-        self.log = open(self.work / f"{self.side}.{self.threads}.log", "ab")
+        processors = ",".join(map(str, self.processors))
+        arguments = [self.side, processors, str(self.work / "rows"), str(self.work / "build")]
+        self.log = open(self.work / f"{self.side}.{processors}.log", "ab")
         self.process = subprocess.Popen(
             [sys.executable, str(FOLDER / "cpu" / "worker.py"), *arguments], env=environment, text=True, bufsize=1,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, start_new_session=True)
@@ -105,6 +117,34 @@ class Worker:
 # ---- what kgen emits -------------------------------------------------------------------------------------------------
 
 
+def plan(row, graph, emitted, kgen):
+    """What kgen says where it cannot plan the row; else nothing."""
+    if not graph.exists() or graph.read_text() != row.text():
+        graph.write_text(row.text())
+    planned = subprocess.run([kgen, "plan", graph, "--emit", emitted, "--quiet"], text=True, stderr=subprocess.PIPE)
+    return planned.stderr.strip().splitlines()[0] if planned.returncode != 0 else None
+
+
+def pack(rows, options):
+    """Plans the rows into a bundle, which holds what kgen says of those that it cannot plan as well."""
+    emitted = options.pack / "emitted"
+    emitted.mkdir(parents=True, exist_ok=True)
+    for row in rows:
+        said = plan(row, emitted / f"{row.name()}.yaml", emitted / row.name(), options.kgen)
+        if said:
+            (emitted / f"{row.name()}.error").write_text(said)
+        shutil.rmtree(emitted / row.name() / ".kgen", ignore_errors=True)  # kgen's record, for plans to come
+
+
+def packed(row, bundle):
+    """As plan(), of a row in a bundle."""
+    emitted = bundle / "emitted" / row.name()
+    if emitted.exists():
+        return None
+    error = emitted.with_suffix(".error")
+    return error.read_text() if error.exists() else NOT_THERE
+
+
 def build(rows, options):
     """Plans and compiles the rows' graphs. What kgen says of those that it cannot plan, by name."""
     graphs, failed = options.work / "graphs", {}
@@ -113,18 +153,20 @@ def build(rows, options):
         old.unlink()
     for row in rows:
         path = graphs / f"{row.name()}.yaml"
-        if not path.exists() or path.read_text() != row.text():
+        if options.bundle:
             path.write_text(row.text())
-        planned = subprocess.run([options.prefix / "bin" / "kgen", "plan", path, "--emit", options.work / "planned" / path.stem,
-                                  "--quiet"], text=True, stderr=subprocess.PIPE)
-        if planned.returncode != 0:
-            failed[row.name()] = planned.stderr.strip().splitlines()[0]
+            said = packed(row, options.bundle)
+        else:
+            said = plan(row, path, options.work / "planned" / path.stem, options.prefix / "bin" / "kgen")
+        if said:
+            failed[row.name()] = said
             path.unlink()
     log = options.work / "build.log"
     with open(log, "w") as out:
+        source = [f"-DBUNDLE={options.bundle}"] if options.bundle else [f"-DCMAKE_PREFIX_PATH={options.prefix}"]
+        launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         configure = ["cmake", "-S", FOLDER / "cpu", "-B", options.work / "build", "-G", "Ninja",
-                     "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={options.prefix}", f"-DGRAPHS={graphs}",
-                     "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"]
+                     "-DCMAKE_BUILD_TYPE=Release", f"-DGRAPHS={graphs}", *source, *launcher]
         if subprocess.run(configure, stdout=out, stderr=out).returncode != 0:
             sys.exit(f"cpu_bench: cmake failed: {log}")
         compiled = subprocess.run([*options.nice, "ninja", "-C", options.work / "build", "-k", "0"], stdout=out, stderr=out)
@@ -189,8 +231,8 @@ def time_rounds(timed, workers, reasons, options):
                 del timed[side]
 
 
-def time_row(row, workers, failed, options):
-    """What was measured, as report.py takes it."""
+def time_row(row, workers, failed, turn, options):
+    """What was measured, as report.py takes it. `turn`: a lock; whoever has it takes times."""
     folder = options.work / "rows" / row.name()
     folder.mkdir(parents=True, exist_ok=True)
     described, reasons = row.described(), {}
@@ -207,7 +249,8 @@ def time_row(row, workers, failed, options):
         if not error <= tolerated(row, side == "kgen"):
             reasons[side] = f"wrong by {error:.1e}"
     timed = {side: [] for side in prepared if side not in reasons}
-    time_rounds(timed, workers, reasons, options)
+    with turn:
+        time_rounds(timed, workers, reasons, options)
     ask_all(workers, [side for side in prepared if workers[side].process], {}, do="drop")
     for file in folder.glob("expected_*.npy"):
         file.unlink()
@@ -217,20 +260,42 @@ def time_row(row, workers, failed, options):
         "errors": errors, "reasons": reasons, "graph": row.text(), **referred}
 
 
+def measure(waiting, processors, failed, turn, done, options):
+    """Measures the rows that `waiting` still has, one after the other, on these processors."""
+    workers = {side: Worker(side, processors, options.work) for side in {"kgen", "eager", *COPIES, *options.peers}}
+    try:
+        while True:
+            index, row = waiting.get_nowait()
+            done(index, time_row(row, workers, failed, turn, options))
+    except queue.Empty:
+        pass
+    finally:
+        for worker in workers.values():
+            worker.end()
+
+
 def time_all(rows, failed, options):
-    measured = []
+    measured, processors, turn, saying = {}, sorted(os.sched_getaffinity(0)), threading.Lock(), threading.Lock()
+
+    def in_order():
+        return [one for _, one in sorted(measured.items())]
+
     for threads in options.threads:
-        workers = {side: Worker(side, threads, options.work) for side in {"kgen", "eager", *COPIES, *options.peers}}
-        try:
-            for row in rows:
-                one = time_row(row, workers, failed, options)
-                measured.append(one)
+        def done(index, one):
+            with saying:
+                measured[options.threads.index(threads), index] = one
                 print(report.line(one), flush=True)
-                (options.work / "results.json").write_text(json.dumps(measured))
-        finally:
-            for worker in workers.values():
-                worker.end()
-    return measured
+                (options.work / "results.json").write_text(json.dumps(in_order()))
+
+        waiting = queue.SimpleQueue()
+        for item in enumerate(rows):
+            waiting.put(item)
+        count = max(1, min(options.jobs, len(processors) // threads))
+        with futures.ThreadPoolExecutor(count) as pool:
+            for each in [pool.submit(measure, waiting, processors[i * threads:(i + 1) * threads], failed, turn, done, options)
+                         for i in range(count)]:
+                each.result()
+    return in_order()
 
 
 def chosen_rows(options):
@@ -243,8 +308,11 @@ def chosen_rows(options):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", required=True, type=Path, help="where kgen is installed")
-    parser.add_argument("--work", required=True, type=Path, help="a folder for what is emitted, compiled and cached")
+    parser.add_argument("--prefix", type=Path, help="where kgen is installed")
+    parser.add_argument("--bundle", type=Path, help="a bundle, where it is not: with rows that are planned, and the runtime")
+    parser.add_argument("--pack", type=Path, metavar="BUNDLE", help="only plan the rows, into the bundle, with --kgen")
+    parser.add_argument("--kgen", type=Path, metavar="PROGRAM")
+    parser.add_argument("--work", type=Path, help="a folder for what is emitted, compiled and cached")
     parser.add_argument("--rows", action="store_true", help="the rows of cpu/rows.yaml: what is done without --draw")
     parser.add_argument("--draw", nargs=2, type=int, metavar=("SEED", "COUNT"), help="so many rows of random graphs instead")
     parser.add_argument("--only", default="", help="those in whose group or name one of these texts is")
@@ -252,6 +320,8 @@ def parse():
     parser.add_argument("--threads", default="2")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.04, help="for which a round times a side")
+    parser.add_argument("--jobs", type=int, default=1, help="so many rows are prepared at a time, each on processors of its "
+                        "own, where there are as many; times are taken one after the other")
     parser.add_argument("--around", help="a command that holds other work off: `COMMAND cat` is run around each row's times")
     parser.add_argument("--nice", type=shlex.split, default=[], help="a command in front of the compiler's")
     parser.add_argument("--again", type=Path, metavar="results.json",
@@ -259,7 +329,12 @@ def parse():
     parser.add_argument("--write", type=Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="where to write time over size as SVG, for rows that grow")
     options = parser.parse_args()
-    options.prefix, options.work = options.prefix.resolve(), options.work.resolve()
+    if options.pack:
+        return options
+    if not options.work or bool(options.prefix) == bool(options.bundle):
+        parser.error("it takes --work, and either --prefix or --bundle")
+    options.prefix, options.bundle = (path and path.resolve() for path in (options.prefix, options.bundle))
+    options.work = options.work.resolve()
     options.work = options.work / "drawn" if options.draw else options.work
     options.peers = [] if options.peers == "none" else options.peers.split(",")
     unknown = set(options.peers) - set(PEERS)
@@ -271,6 +346,8 @@ def parse():
 
 def main():
     options = parse()
+    if options.pack:
+        return pack(chosen_rows(options), options)
     options.work.mkdir(parents=True, exist_ok=True)
     if options.again:
         measured = json.loads(options.again.read_text())

@@ -12,6 +12,7 @@ shipped: the model as it is read, and the libraries that read it.
 
 import argparse
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -73,7 +74,8 @@ def time_model(title, options):
     name = re.sub(r"\W+", "_", title).strip("_").lower()
     folder, reasons = options.work / "rows" / name, {}
     folder.mkdir(parents=True, exist_ok=True)
-    workers = {side: cpu_bench.Worker(side, options.threads, options.work) for side in ["kgen", "eager", *options.peers]}
+    processors = sorted(os.sched_getaffinity(0))[:options.threads]
+    workers = {side: cpu_bench.Worker(side, processors, options.work) for side in ["kgen", "eager", *options.peers]}
     asked = {"model": title, "name": name, "graphs": str(options.graphs)}
     try:
         referred = cpu_bench.ask_all(workers, ["eager"], reasons, do="reference", onnx=True, **asked).get("eager")

@@ -1,5 +1,6 @@
 """The benchmark's tables: of what cpu_bench.time_row() measured."""
 
+import contextlib
 import datetime
 import math
 import os
@@ -170,7 +171,8 @@ def versions(peers):
     said = []
     for peer in peers:
         if peer in PACKAGES:
-            said.append(f"{PACKAGES[peer]} {metadata.version(PACKAGES[peer])}")
+            with contextlib.suppress(metadata.PackageNotFoundError):  # a row says so
+                said.append(f"{PACKAGES[peer]} {metadata.version(PACKAGES[peer])}")
     return ", ".join(said)
 
 
@@ -179,10 +181,11 @@ def page(text, arguments, options, measured, what="kgen on the CPU, beside its p
     flags = re.findall(r"flags\s*: (.*)", Path("/proc/cpuinfo").read_text())[:1]
     sets = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if flags and flag in flags[0].split()]
     compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
-    revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], text=True, stdout=subprocess.PIPE,
-                              cwd=Path(__file__).parent).stdout.strip()
+    bundle = Path(__file__).resolve().parents[3] / "bundle.txt"
+    revision = bundle.read_text().strip() if bundle.exists() else subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], text=True, stdout=subprocess.PIPE, cwd=Path(__file__).parent).stdout.strip()
     rounds = max((len(times) for one in measured for times in one.get("us", {}).values()), default=0)
-    hidden = ("--prefix", "--work", "--write", "--around", "--nice")
+    hidden = ("--prefix", "--bundle", "--work", "--write", "--around", "--nice")
     shown = [argument for index, argument in enumerate(arguments)
              if argument not in hidden and not (index and arguments[index - 1] in hidden)]
     return f"""\

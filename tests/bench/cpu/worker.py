@@ -1,4 +1,4 @@
-"""A process that holds one side of the benchmark: worker.py SIDE THREADS FOLDER LIBRARIES. It reads a request as JSON on a
+"""A process that holds one side of the benchmark: worker.py SIDE PROCESSORS FOLDER LIBRARIES. It reads a request as JSON on a
 line of its input and answers on a line of its output.
 
     {"do": "reference", "row": ..., "onnx": true}   PyTorch alone: writes the row's results in float64, and its ONNX form
@@ -114,10 +114,10 @@ def name_process(name):
 def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
-    side, threads, folder, libraries = sys.argv[1:]
-    processors = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, processors[:int(threads)])
-    worker = Worker(side, int(threads), folder, libraries)
+    side, processors, folder, libraries = sys.argv[1:]
+    processors = [int(processor) for processor in processors.split(",")]
+    os.sched_setaffinity(0, processors)
+    worker = Worker(side, len(processors), folder, libraries)
     for line in sys.stdin:
         request = json.loads(line)
         try:
