@@ -20,6 +20,7 @@
 #include "kgen/cpu/quads.hpp"
 #include "kgen/cpu/row_state.hpp"
 #include "kgen/cpu/scratch.hpp"
+#include "kgen/cpu/tile_pairs.hpp"
 #include "kgen/several.hpp"
 
 namespace kgen::cpu {
@@ -161,7 +162,14 @@ template <int Count, class T, class C>
 // What of an operand the blocks of the depth are counted in: its elements, or pairs of them.
 template <class P>
 Range elements_at(Range depth, std::int64_t K) {
-  return std::is_same_v<P, Pair> ? Range{2 * depth.begin, std::min(K, 2 * depth.end)} : depth;
+  return is_pair<P> ? Range{2 * depth.begin, std::min(K, 2 * depth.end)} : depth;
+}
+
+// The depth of K elements, in what is multiplied.
+template <class P>
+constexpr std::int64_t depth_of(std::int64_t K) {
+  if (std::is_same_v<P, TilePair>) return (pairs_of(K) + tile_depth - 1) / tile_depth * tile_depth;
+  return std::is_same_v<P, Pair> ? pairs_of(K) : std::is_same_v<P, Quad> ? quads_of(K) : K;
 }
 
 // The tile [rows] x [columns] of the products of one operand with `Count` others, given to `c`. left(block): the left
@@ -174,7 +182,8 @@ Range elements_at(Range depth, std::int64_t K) {
 template <class T, class P, int Count, class Left, class LeftToCome, class Rights, class C>
 void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome& left_to_come, const Rights& rights,
                   Range rows, Range columns, Index<2> origin, const C& c) {
-  using Register = RegisterTile<T>;
+  using Register = RegisterTile<T, P>;
+  [[maybe_unused]] const TilesInUse<P> in_use;
   constexpr int width = Register::columns;
   const std::int64_t row_count = rows.end - rows.begin, column_count = columns.end - columns.begin;
   const std::int64_t row_panels = (row_count + Register::rows - 1) / Register::rows;
@@ -225,9 +234,9 @@ void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome&
 // How a product is cut into tiles, so that the sums take half of the second-level cache beside a block of the right
 // operand, which is packed once for each tile's rows (of a quarter of it, 1024 x 1024 x 1024 on two threads took 6 to
 // 10 % longer); at least some tiles for each thread, where those are worth it.
-template <class T>
+template <class T, class P>
 struct TileSizes {
-  using Register = RegisterTile<T>;
+  using Register = RegisterTile<T, P>;
   std::int64_t rows, columns;
   Tiling row_tiles, column_tiles;
 
@@ -327,10 +336,10 @@ LeftRows<T> rows_in_place(const A& a, std::int64_t row, std::int64_t k) {
 // more than to pack it for all, or it is no memory but worked out.
 template <int TileM, int TileN, class T, class P = T, class A, class B, class C>
 void packed_matmul(const A& a, const B& b, const C& c, int threads) {
-  using Register = RegisterTile<T>;
+  using Register = RegisterTile<T, P>;
   static_assert(TileN % Register::columns == 0);
   constexpr std::int64_t tiles_worth_packing_once = is_view<A> ? 2 : 1;
-  const std::int64_t M = a.shape()[0], K = std::is_same_v<P, Pair> ? pairs_of(a.shape()[1]) : a.shape()[1];
+  const std::int64_t M = a.shape()[0], K = depth_of<P>(a.shape()[1]);
   const DepthBlocks blocks = DepthBlocks::of<T>(K, Register::rows, TileN);
   std::int64_t widest = 0;
   for_each_of(b, [&](const auto& each) { widest = std::max(widest, each.shape()[1]); });
@@ -349,16 +358,18 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
     }
     for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
       const auto sizes = [&](std::int64_t N) {
-        return TileSizes<T>(rows, N, blocks, TileM, TileN / Count, in_place, threads);
+        return TileSizes<T, P>(rows, N, blocks, TileM, TileN / Count, in_place, threads);
       };
       const std::int64_t reads = sizes(nth<First>(b).shape()[1]).row_tiles.count;
       for_each_right<T, First, Count>(b, reads, threads, [&](const auto& right, Range columns) {
-        const TileSizes<T> tiles = sizes(columns.end - columns.begin);
+        const TileSizes<T, P> tiles = sizes(columns.end - columns.begin);
         parallel_for(threads, tiles.count(), [&](std::int64_t i) {
           const Range tile_rows = tiles.row_tiles.range(i % tiles.row_tiles.count);
           const Range tile_columns = tiles.column_tiles.range(i / tiles.row_tiles.count);
           const auto left = [&](std::int64_t block) -> LeftRows<P> {
-            if (in_place) return rows_in_place<P>(a, m + tile_rows.begin, blocks[block].begin);
+            if constexpr (std::is_same_v<P, T>) {
+              if (in_place) return rows_in_place<P>(a, m + tile_rows.begin, blocks[block].begin);
+            }
             if (pack_once) return {packed.panel(block, tile_rows.begin / Register::rows)};
             P* panels = scratch<P>(3, packed.elements(tile_rows.end - tile_rows.begin, blocks.depth));
             pack_left<Register::rows>(panels, a, blocks[block], {m + tile_rows.begin, m + tile_rows.end});
@@ -493,10 +504,15 @@ void matmul_of_tiles(const A& a, const B& b, const C& c, Stream stream) {
   if (M == 0 || N == 0) return;
   const int threads = threads_for(stream, std::max(M * N * K / 32, N * K / 4));
   if (gain >= 0) return unpacked_matmul<T>(a, b, c, stream, threads);
-  if constexpr (has_pairs && are_bf16_memory<A, B>) {
+  if constexpr ((has_pairs || has_tiles) && are_bf16_memory<A, B>) {
     bool in_lines = lies_in_lines(a);
     for_each_of(b, [&](const auto& each) { in_lines = in_lines && lies_in_lines(each); });
-    if (in_lines) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
+    if constexpr (has_tiles) {
+      if (in_lines && fits_tiles(a)) return packed_matmul<TileM, TileN, T, TilePair>(a, b, c, threads);
+    }
+    if constexpr (has_pairs) {
+      if (in_lines) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
+    }
   }
   packed_matmul<TileM, TileN, T>(a, b, c, threads);
 }

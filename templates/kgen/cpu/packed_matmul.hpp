@@ -71,13 +71,18 @@ void pack_columns(const B& b, const View<U, 3>& panels, Stream stream) {
 
 // The piece of a product that stays in registers: Rows rows of the left operand, and as many columns as leave the
 // registers of RegisterTile: part of a panel, or several panels.
-template <class T, int Rows>
+template <class T, int Rows, class P = T>
 struct PanelTile {
   static constexpr int lanes = lanes_of<T>;
   static constexpr int vectors_of_panel = panel_columns / lanes;
   static constexpr int sums = RegisterTile<T>::rows * RegisterTile<T>::vectors;
   static constexpr int vectors = std::min(8, static_cast<int>(std::bit_floor(static_cast<unsigned>(sums / Rows))));
   static constexpr int panels = std::max(1, vectors / vectors_of_panel);
+};
+
+template <int Rows>
+struct PanelTile<float, Rows, TilePair> {
+  static constexpr int panels = RegisterTile<float, TilePair>::vectors;
 };
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Of + i] * right(k, j), for
@@ -250,6 +255,21 @@ void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, s
   }
 }
 
+// The same of tiles, whose right operand is pairs.
+template <int Panels, class Left>
+void multiply_tile_panels(const Left& left, const TileRows& rows, std::int64_t block, std::int64_t depth,
+                          const Pair* right, std::int64_t next_panel, float* sums, std::int64_t stride,
+                          const Prefetch& coming) {
+  constexpr std::int64_t height = RegisterTile<float, TilePair>::rows;
+  const std::int64_t passes = rows.panels.end - rows.panels.begin;
+  PacedPrefetch next(coming, passes * PacedPrefetch::steps(depth));
+  for (std::int64_t i = 0; i < passes; ++i) {
+    multiply_tile_rows<Panels>(rows.count - i * height, left.panel(block, rows.panels.begin + i),
+                               {right, panel_columns, next_panel}, depth, sums + i * height * stride, stride,
+                               block == 0, next);
+  }
+}
+
 // `count` rows of `Panels` panels as elements of type T, until the next call.
 template <class T, int Panels, class U>
 const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t count) {
@@ -282,7 +302,10 @@ void multiply_block(const Left& left, const TileRows& rows, std::int64_t block, 
                     T* sums, std::int64_t stride, const Prefetch& coming) {
   const Range depth = left.blocks[block];
   const std::int64_t count = depth.end - depth.begin;
-  if constexpr (std::is_same_v<typename Left::element_type, Pair>) {
+  if constexpr (std::is_same_v<typename Left::element_type, TilePair>) {
+    const Pair* pairs = pair_panels<Panels>(right, next_panel, depth, next_panel / panel_columns);
+    multiply_tile_panels<Panels>(left, rows, block, count, pairs, count * panel_columns, sums, stride, coming);
+  } else if constexpr (std::is_same_v<typename Left::element_type, Pair>) {
     const Pair* pairs = pair_panels<Panels>(right, next_panel, depth, next_panel / panel_columns);
     multiply_rows<Rows, Panels>(left, rows, block, count, pairs, count * panel_columns, sums, stride, coming);
   } else {
@@ -302,7 +325,8 @@ void multiply_block(const Left& left, const TileRows& rows, std::int64_t block, 
 template <int Rows, class T, class Left, class U, int Count, class C>
 void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights<U, Count, C>& rights, Range rows,
                         Range columns) {
-  constexpr int together = PanelTile<T, Rows>::panels;
+  constexpr int together = PanelTile<T, Rows, typename Left::element_type>::panels;
+  [[maybe_unused]] const TilesInUse<typename Left::element_type> in_use;
   const TileRows tile{{rows.begin / Rows, (rows.end + Rows - 1) / Rows}, rows.end - rows.begin};
   const Range panels{columns.begin / panel_columns, (columns.end + panel_columns - 1) / panel_columns};
   const std::int64_t row_count = (tile.panels.end - tile.panels.begin) * Rows;
@@ -353,12 +377,6 @@ TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t colum
   const std::int64_t tile_bytes = static_cast<std::int64_t>(sizeof(U)) * std::max<std::int64_t>(K, 1) * TileN;
   const std::int64_t piece = std::max<std::int64_t>(1, (8 << 20) / tile_bytes);
   return {row_tiles, Tiling(columns, TileN / Count, least, panel_columns), piece};
-}
-
-// The depth of K elements, in what is multiplied.
-template <class P>
-constexpr std::int64_t depth_of(std::int64_t K) {
-  return std::is_same_v<P, Pair> ? pairs_of(K) : std::is_same_v<P, Quad> ? quads_of(K) : K;
 }
 
 // Whether a tile has all columns of the products, so that nothing but its own left operand is packed for it: into the
@@ -486,6 +504,12 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
   });
   if (M == 0 || N == 0) return;
   const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
+  if constexpr (has_tiles && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
+    if (M > 8 && fits_tiles(a)) {
+      constexpr int rows = RegisterTile<T, TilePair>::rows;
+      return multiply_packed<rows, TileM, TileN, T, TilePair>(a, data, columns, K, c, threads);
+    }
+  }
   if constexpr (has_pairs && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
     if (M > 8 && lies_in_lines(a)) {
       return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, K, c, threads);

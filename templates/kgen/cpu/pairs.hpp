@@ -52,7 +52,7 @@ KGEN_FN Pair pair_of(bf16 first, bf16 second) {
 }
 
 // panel[p * Width + j] = the pair p of column j, for `pairs` of two rows `row_stride` apart, p from pairs.begin, and j
-// < count; 0 for other j.
+// < count; 0 for other j, and for pairs behind K.
 template <int Width>
 void pack_pairs_along_width(Pair* panel, const bf16* source, std::int64_t row_stride, std::int64_t K, Range pairs,
                             std::int64_t count) {
@@ -62,7 +62,7 @@ void pack_pairs_along_width(Pair* panel, const bf16* source, std::int64_t row_st
       for (int j = 0; j < Width; ++j) panel[j] = pair_of(first[j], second[j]);
     } else {
       for (std::int64_t j = 0; j < Width; ++j) {
-        panel[j] = j < count ? pair_of(first[j], 2 * p + 1 < K ? second[j] : bf16(0.0f)) : Pair(0);
+        panel[j] = j < count && 2 * p < K ? pair_of(first[j], 2 * p + 1 < K ? second[j] : bf16(0.0f)) : Pair(0);
       }
     }
   }
@@ -78,7 +78,9 @@ void pack_pairs_along_depth(Pair* panel, const bf16* source, std::int64_t column
     for (std::int64_t j = 0; j < count; ++j) {
       const bf16* from = source + j * column_stride;
       for (std::int64_t i = p; i < whole; ++i) rows[j * staged + i - p] = pair_of(from[2 * i], from[2 * i + 1]);
-      if (whole < end) rows[j * staged + whole - p] = pair_of(from[K - 1], bf16(0.0f));
+      for (std::int64_t i = std::max(p, whole); i < end; ++i) {
+        rows[j * staged + i - p] = 2 * i < K ? pair_of(from[2 * i], bf16(0.0f)) : Pair(0);
+      }
     }
     transpose_rows<Width>(panel, rows, staged, end - p, count);
   }

@@ -13,8 +13,8 @@
 
 namespace kgen::cpu {
 
-// The piece of a product that stays in registers: `rows` x `columns`.
-template <class T>
+// The piece of a product that stays in registers: `rows` x `columns`. P: what is multiplied, where that is not T.
+template <class T, class P = T>
 struct RegisterTile {
 #if defined(KGEN_AVX512)
   static constexpr int rows =
