@@ -18,10 +18,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAPHS = ROOT / "specs" / "graphs"
-sys.path.insert(0, str(ROOT / "tests" / "examples"))
+sys.path[:0] = [str(ROOT / "tests" / "examples"), str(ROOT / "tests" / "bench" / "cpu")]
 
 import cases
 import numpy as np
+import report
 import safetensors
 
 
@@ -351,7 +352,7 @@ changes one operator of one stub. torch.compile: a fresh process with an empty c
 time of importing torch; the edit adds one operator, and keeps the cache.
 
 {first_runs(options.prefix.resolve(), options.torch_python, options.work.resolve())}"""
-    options.output.write_text(text)
+    options.output.write_text(text + report.section_of(options.output))
     print(f"wrote {options.output}")
 
 

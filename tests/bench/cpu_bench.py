@@ -359,7 +359,7 @@ def main():
     if options.draw:
         print(report.losses(measured, options.peers))
     if options.write:
-        options.write.write_text(report.page(text, sys.argv[1:], options, measured))
+        report.write(options.write, report.page(text, sys.argv[1:], options, measured))
     if options.plot:
         plot.write(measured, options.plot)
     return 1 if any("failed" in one or "kgen" in one["reasons"] for one in measured) else 0

@@ -5,6 +5,9 @@
 // A tile's sums are not those of multiply-adds in the order of k: of 32 values of k the even and the odd ones are
 // summed apart, from 0, then together, and what is smaller than 2^-126 counts as 0. So `match_unfused` does without.
 //
+// On an Emerald Rapids, one thread, by pairs and by tiles: 1024x1024x1024 33.4 to 3.1 ms, 128x3072x768 with constant
+// weights 10.1 to 2.4.
+//
 // KGEN_PLAIN_TILES has the same sums in plain C++ instead, so that what is around it can be tested on any machine.
 #pragma once
 

@@ -176,7 +176,25 @@ def versions(peers):
     return ", ".join(said)
 
 
-def page(text, arguments, options, measured, what="kgen on the CPU, beside its peers"):
+TITLE = "kgen on the CPU, beside its peers"
+
+
+def section_of(path):
+    """What write() put at the end of a file; nothing where it did not."""
+    _, heading, text = (path.read_text() if path.exists() else "").partition(f"\n## {TITLE}")
+    return heading + text
+
+
+def write(path, text):
+    """A page as a file of its own; where the file has it as a section, which is its last, as that."""
+    old = section_of(path)
+    if not old:
+        path.write_text(text)
+        return
+    path.write_text(path.read_text().removesuffix(old) + "\n" + re.sub(r"^#", "##", text, flags=re.MULTILINE))
+
+
+def page(text, arguments, options, measured, what=TITLE):
     processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     flags = re.findall(r"flags\s*: (.*)", Path("/proc/cpuinfo").read_text())[:1]
     sets = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if flags and flag in flags[0].split()]
