@@ -124,6 +124,31 @@ TEST_CASE("every number of rows up to some tens, beside right operands in rows a
   }
 }
 
+#if !defined(KGEN_GPU) && !defined(KGEN_SIMT)
+TEST_CASE("small right operands of whole registers: every number of rows, and nothing beyond them is written") {
+  for (const auto& [most, N, K] : {Size{40, 16, 32}, Size{40, 48, 1}, Size{40, 80, 33}, Size{40, 24, 7}}) {
+    for (std::int64_t M = 1; M <= most; ++M) {
+      const auto a = random_tensor<float>(Index<2>{M, K}, 1), b = random_tensor<float>(Index<2>{K, N}, 2);
+      for (const bool turned : {false, true}) {
+        const float untouched = 12345;
+        Tensor<float, 2> all(turned ? Index<2>{N + 2, M + 2} : Index<2>{M + 2, N + 2});
+        for (float& each : all.elements) each = untouched;
+        const auto laid = turned ? all.view().permute<1, 0>() : all.view();
+        const View<float, 2> inner = laid.slice<0>(1, M).slice<1>(1, N);
+        matmul(a.view(), b.view(), inner, Stream{1});
+        check_product<float, float>(a.view(), b.view(), inner, 2e-6);
+        for (std::int64_t i = 0; i < M + 2; ++i) {
+          for (std::int64_t j = 0; j < N + 2; ++j) {
+            const bool edge = i == 0 || i == M + 1 || j == 0 || j == N + 1;
+            if (edge) REQUIRE(element(View<const float, 2>(laid), Index<2>{i, j}) == untouched);
+          }
+        }
+      }
+    }
+  }
+}
+#endif
+
 TEST_CASE("transposed, strided, flipped and broadcast operands; transposed results") {
   for (const auto& [M, N, K] : sizes) {
     const auto a = random_tensor<float>(Index<2>{K, M}, 1), b = random_tensor<float>(Index<2>{N, K}, 2);

@@ -81,40 +81,52 @@ KGEN_FN void multiply_panels_of(std::int64_t rows, const P* left, const P* right
 }
 
 // The same of rows where they lie, `row_stride` apart: the first `rows` of those that follow `left`, which is the
-// element of the first one at the panel's first k.
-template <int Rows, class T>
+// element of the first one at the panel's first k. Vectors: registers of columns, of a panel, or of as many columns
+// where they lie, in rows `right_stride` apart.
+template <int Rows, class T, int Vectors = RegisterTile<T>::vectors, bool RightInPanel = true>
 inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, const T* left, std::int64_t row_stride,
                                                              const T* right, std::int64_t depth, T* sums,
-                                                             std::int64_t stride, bool fresh) {
+                                                             std::int64_t stride, bool fresh,
+                                                             std::int64_t right_stride = 0) {
   using Tile = RegisterTile<T>;
   constexpr int lanes = Tile::lanes;
+  if (RightInPanel) right_stride = Tile::columns;
   const T* row[Rows];
-  Vec<T, lanes> sum[Rows][Tile::vectors];
+  Vec<T, lanes> sum[Rows][Vectors];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     row[i] = left + std::min<std::int64_t>(i, rows - 1) * row_stride;
 #pragma GCC unroll 4
-    for (int v = 0; v < Tile::vectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
   std::int64_t k = 0;
   do {
-    Vec<T, lanes> column[Tile::vectors];
+    Vec<T, lanes> column[Vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
+    for (int v = 0; v < Vectors; ++v) column[v] = load_lanes<lanes>(right + k * right_stride + v * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Vec<T, lanes> element(row[i][k]);
 #pragma GCC unroll 4
-      for (int v = 0; v < Tile::vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
     }
   } while (++k < depth);
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < Tile::vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+    for (int v = 0; v < Vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
   }
+}
+
+// multiply.operator()<Rows>() with no more rows of the register tile than a third of it beyond what is asked.
+template <class T, class Multiply>
+KGEN_FN void with_tile_rows(std::int64_t rows, const Multiply& multiply) {
+  constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
+  if (rows > 2 * third) return multiply.template operator()<all>();
+  if (rows > third) return multiply.template operator()<2 * third>();
+  multiply.template operator()<third>();
 }
 
 // Rows of the left operand at one block of the depth: in panels, or, `row_stride` apart, where they lie.
@@ -127,17 +139,12 @@ struct LeftRows {
   template <class T>
   KGEN_FN void multiply(std::int64_t first, std::int64_t rows, const P* right, std::int64_t depth, T* sums,
                         std::int64_t stride, bool fresh) const {
-    constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
     if (row_stride == 0) return multiply_panels_of(rows, data + first * depth, right, depth, sums, stride, fresh);
     if constexpr (std::is_same_v<P, T>) {
       const P* from = data + first * row_stride;
-      if (rows > 2 * third) {
-        multiply_rows_in_place<all>(rows, from, row_stride, right, depth, sums, stride, fresh);
-      } else if (rows > third) {
-        multiply_rows_in_place<2 * third>(rows, from, row_stride, right, depth, sums, stride, fresh);
-      } else {
-        multiply_rows_in_place<third>(rows, from, row_stride, right, depth, sums, stride, fresh);
-      }
+      with_tile_rows<T>(rows, [&]<int Rows>() KGEN_LAMBDA {
+        multiply_rows_in_place<Rows>(rows, from, row_stride, right, depth, sums, stride, fresh);
+      });
     }
   }
 };
