@@ -95,19 +95,67 @@ struct NarrowConvolution {
       store_shared(to + i, words);
     }
   }
-  // A bundle's filters: each thread has the same pair of each step, of the same column of each chunk.
+  // A column of a chunk's tile: where its filter begins in memory, and whether there is one.
+  struct Column {
+    int offset;
+    bool there;
+  };
+  KGEN_FN static Column filter_column(const NearView<T, 3>& filters, const Shape& shape, int chunk, int tile, int column) {
+    // A whole chunk's columns are in such an order that a lane gets 8 neighbours' sums.
+    const int of_tiles = Tiles == 4 ? column / 2 * 8 + tile * 2 + column % 2 : tile % Tiles * 8 + column;
+    const int group = shape.group_of(chunk, together) + tile / Tiles;
+    const int within = shape.column_of(chunk, 8 * Tiles) + of_tiles;
+    const bool there = group < shape.groups && within < shape.group_columns;
+    return {there ? (group * shape.group_columns + within) * filters.steps[2] : 0, there};
+  }
+  // Whether the depth of each column lies without gaps, in aligned pieces of 16 bytes.
+  static bool has_filter_lines(const NearView<T, 3>& filters, const ConvolutionShape<A>& sizes) {
+    return sizes.channels % lanes == 0 && reinterpret_cast<std::uintptr_t>(filters.data) % 16 == 0 &&
+           filters.steps[1] == 1 && filters.steps[2] % lanes == 0 &&
+           (element_count(sizes.filter) == 1 || filters.steps[0] == sizes.channels);
+  }
+  // A bundle's filters that lie so: two pieces are a step of a column.
+  KGEN_FN static void stage_filter_lines(const Shared& shared, const NearView<T, 3>& filters, const Shape& shape,
+                                         int first_chunk) {
+    constexpr int batch = 4;  // whose loads are on their way together
+    const int all = shape.chunks * 4 * shape.steps * 8, depth = 2 * shape.pairs;
+    for (int begin = thread_index(); begin < all; begin += batch * threads) {
+      Block<16> halves[batch][2];
+      std::uint32_t* to[batch];
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        const int item = begin + i * threads < all ? begin + i * threads : 0, column = item % 8;
+        auto step = static_cast<std::uint32_t>(item / 8);
+        const int tile = static_cast<int>(shape.step_count.split(step)), element = static_cast<int>(step) * 16;
+        const Column own = filter_column(filters, shape, first_chunk + tile / 4, tile % 4, column);
+        KGEN_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          const int place = element + half * lanes;
+          const bool inside = own.there && place < depth;
+          halves[i][half] = load_block<16>(filters.data + (inside ? own.offset + place : 0), constant);
+          KGEN_UNROLL
+          for (int word = 0; word < 4; ++word) halves[i][half].words[word] = inside ? halves[i][half].words[word] : 0;
+        }
+        to[i] = shared.filters + (tile / 4 * shape.steps + static_cast<int>(step)) * 256 + (tile % 4 * 8 + column) * 8;
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        if (begin + i * threads >= all) continue;
+        const auto& [low, high] = halves[i];
+        store_shared(to[i], Block<16>{{low.words[0], high.words[0], low.words[1], high.words[1]}});
+        store_shared(to[i] + 4, Block<16>{{low.words[2], high.words[2], low.words[3], high.words[3]}});
+      }
+    }
+  }
+  // The same of filters that lie anywhere: each thread has the same pair of each step, of the same column of each chunk.
   KGEN_FN static void stage_filters(const Shared& shared, const NearView<T, 3>& filters, const Shape& shape,
                                     int first_chunk) {
     constexpr int batch = 8;  // whose loads are on their way together
     const int tile = thread_index() / 64, lane = thread_index() / 2 % 32;
     const int own_pair = thread_index() % 2 * 4 + lane % 4, own_column = lane / 4;
-    // A whole chunk's columns are in such an order that a lane gets 8 neighbours' sums.
-    const int of_tiles = Tiles == 4 ? own_column / 2 * 8 + tile * 2 + own_column % 2 : tile % Tiles * 8 + own_column;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      const int group = shape.group_of(first_chunk + chunk, together) + tile / Tiles;
-      const int within = shape.column_of(first_chunk + chunk, 8 * Tiles) + of_tiles;
-      const bool there = group < shape.groups && within < shape.group_columns;
-      const T* column = filters.data + (there ? (group * shape.group_columns + within) * filters.steps[2] : 0);
+      const auto [begins, there] = filter_column(filters, shape, first_chunk + chunk, tile, own_column);
+      const T* column = filters.data + begins;
       std::uint32_t* to = shared.filters + chunk * shape.steps * 256 + thread_index();
       for (int begin = 0; begin < shape.steps; begin += batch) {
         T elements[batch][2];
@@ -310,7 +358,7 @@ struct NarrowConvolution {
     const int left = group < shape.groups ? shape.group_columns - within : 0;
     const auto row = [&](int step, float(&own)[lanes]) KGEN_LAMBDA {
       if (first_position + step * 8 >= shape.all_positions) return;  // the same for all lanes
-      if constexpr (Tiles < 4) gather_columns(own);
+      if constexpr (Tiles < 4) transpose_pairs<1>(own);
       const int position = first_position + step * 8 + lane / 4;
       if (position >= shape.all_positions) return;
       const Place place = Place::load(shared.positions + position);
@@ -404,7 +452,11 @@ struct NarrowConvolution {
                  [&](const Index<A + 1>& at) KGEN_LAMBDA { return operands.x.offset(join(at, Index<1>{0})); });
     {
       const BlockPhase placing;
-      stage_filters(shared, operands.filters, shape, first_chunk);
+      if (shape.filter_lines) {
+        stage_filter_lines(shared, operands.filters, shape, first_chunk);
+      } else {
+        stage_filters(shared, operands.filters, shape, first_chunk);
+      }
     }
     const int first_channel = shape.group_of(first_chunk, together) * shape.channels;
     for (int tile = first_tile; tile < shape.all_tiles; tile += shape.tiles_at_once) {
@@ -451,7 +503,8 @@ bool launch_narrow_convolution(const PatchOperands<T, A>& operands, const Narrow
   for (int axis = 0; axis <= A; ++axis) {
     aligned = aligned && (x.extent(axis) == 1 || x.stride(axis) % Convolution::lanes == 0);
   }
-  const NarrowRequest request{Tiles, aligned, limits.multiprocessors, limits.shared_bytes};
+  const NarrowRequest request{Tiles, aligned, Convolution::has_filter_lines(views.filters, sizes), limits.multiprocessors,
+                              limits.shared_bytes};
   const std::optional<NarrowShape<A>> shape = narrow_shape<A>(sizes, group, filters.extent(A + 1), request,
                                                               [](const auto& own) { return Convolution::shared(own); });
   if (!shape) return false;

@@ -20,7 +20,8 @@ struct NarrowShape {
   int images, channels, channels_of_all, groups, group_columns;
   // Depth.
   int run, taps_of_run, pairs, steps;
-  Divider pairs_of_run, channels_of_tap;
+  Divider pairs_of_run, channels_of_tap, step_count;
+  bool filter_lines;  // the depth of each column lies in memory in pieces of 16 bytes
   Positions<A> taps;
   // Columns.
   int chunks_of_group, groups_of_chunk, chunks, all_chunks;
@@ -56,7 +57,7 @@ struct NarrowShape {
 
 struct NarrowRequest {
   int tiles;  // of 8 columns, that a group has in a chunk
-  bool aligned;
+  bool aligned, filter_lines;
   int multiprocessors;
   std::int64_t shared_bytes;
 };
@@ -138,6 +139,7 @@ void cut_depth(NarrowShape<A>& shape, const ConvolutionShape<A>& sizes, const Na
   const int pairs_of_run = (shape.run + 1) / 2;
   shape.pairs = static_cast<int>(element_count(sizes.filter)) / shape.taps_of_run * pairs_of_run;
   shape.steps = (shape.pairs + 7) / 8;
+  shape.step_count = Divider(shape.steps);
   shape.pairs_of_run = Divider(pairs_of_run);
   shape.channels_of_tap = Divider(shape.channels);
   shape.taps = Positions<A>(sizes.filter);
@@ -166,6 +168,7 @@ std::optional<NarrowShape<A>> narrow_shape(const ConvolutionShape<A>& sizes, std
   shape.groups = static_cast<int>(group);
   shape.group_columns = static_cast<int>(columns / group);
   shape.groups_of_chunk = 4 / request.tiles;
+  shape.filter_lines = request.filter_lines;
   shape.chunks_of_group = (shape.group_columns + 8 * request.tiles - 1) / (8 * request.tiles);
   shape.all_chunks = (shape.groups + shape.groups_of_chunk - 1) / shape.groups_of_chunk * shape.chunks_of_group;
 
@@ -190,9 +193,9 @@ std::optional<NarrowShape<A>> narrow_shape(const ConvolutionShape<A>& sizes, std
         if (!fills || shared(shape) > available) continue;
         shape.all_pieces = shape.all_pixels * (shape.staged / 8);
         const std::int64_t residents = std::clamp<std::int64_t>(whole / (shared(shape) + 1024), 1, 2);
-        const std::int64_t at_once =
-            (residents * request.multiprocessors + shape.bundle_count - 1) / shape.bundle_count;
-        shape.tiles_at_once = static_cast<int>(std::min<std::int64_t>(at_once, shape.all_tiles));
+        // No block more than find places at once: one that waits for a place would begin with its filters only then.
+        const std::int64_t at_once = residents * request.multiprocessors / shape.bundle_count;
+        shape.tiles_at_once = static_cast<int>(std::clamp<std::int64_t>(at_once, 1, shape.all_tiles));
         return shape;
       }
     }
