@@ -33,9 +33,9 @@ KGEN_FN void exchange(Sum& low, Sum& high, int bit) {
   high = upper ? high : got;
 }
 
-// 4 lanes, `Apart` from one to the next, have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]: afterwards
-// the i-th of them has what all 4 had of group i, lanes[2 * lane + ...]. So lanes of a quad, 1 apart, have 8 columns of their
-// row each; and of 4 quads whose rows are neighbours, 4 apart, 16 lanes have 32 neighbours of a row.
+// 4 lanes, `Apart` from one to the next, have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]:
+// afterwards the i-th of them has what all 4 had of group i, lanes[2 * lane + ...]. So lanes of a quad, 1 apart, have 8
+// columns of their row each; and of 4 quads whose rows are neighbours, 4 apart, 16 lanes have 32 neighbours of a row.
 template <int Apart, class Sum>
 KGEN_FN void transpose_pairs(Sum (&lanes)[8]) {
   KGEN_UNROLL
