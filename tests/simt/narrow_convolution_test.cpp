@@ -97,6 +97,25 @@ TEST_CASE("narrow convolution: filters whose columns are lines, whole or not, in
   }
 }
 
+TEST_CASE("narrow convolution: filters whose columns are apart, and NaN in one, which reaches no other") {
+  SmallHopper device;
+  const Case<2> c{{1, 6, 7, 8}, {3, 3, 8, 8}, {1, 1}, {1, 1}, {1, 1, 1, 1}};
+  const auto x = random_tensor<bf16>(c.x, 1);
+  for (const std::int64_t more : {0, 8, 4, 1}) {
+    INFO("elements between columns: ", more);
+    auto memory = random_tensor<bf16>(Index<2>{8, 72 + more}, 2);
+    const View<const bf16, 4> filters(memory.view().data(), c.filters, Index<4>{24, 8, 1, 72 + more});
+    check<2, bf16>(c, x.view(), filters, narrow + "1", by_narrow);
+    memory.view().store(Index<2>{5, 0}, Vec<float, 1>(std::numeric_limits<float>::quiet_NaN()));
+    Tensor<float, 4> out(c.result());
+    by_narrow(c, x.view(), filters, out.view());
+    for_each_position(out.shape, [&](Index<4> at) {
+      const bool sees = at[3] == 5 && at[1] > 0 && at[2] > 0;  // of the first tap, which is no pad
+      if (at[3] != 5 || sees) REQUIRE(std::isnan(element(out.view(), at)) == sees);
+    });
+  }
+}
+
 TEST_CASE("narrow convolution: blocks find places all at once, and leave few of them") {
   const auto blocks = [](const Case<2>& c) {
     using Narrow = gpu::NarrowConvolution<bf16, 4, 2>;
