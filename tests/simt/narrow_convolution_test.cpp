@@ -76,6 +76,63 @@ TEST_CASE_TEMPLATE("narrow convolution: sizes, strides, pads, dilations and grou
   }
 }
 
+// Filters [columns, taps, channels], whose depth comes in pieces of 16 or 8 bytes where channels are whole ones of
+// them.
+TEST_CASE("narrow convolution: filters whose columns are lines, whole or not, in any order") {
+  SmallHopper device;
+  for (const NarrowCase& c : cases) {
+    if (c.filters[2] % 4 != 0) continue;
+    INFO("case ", &c - cases);
+    const std::string launches = narrow + std::to_string(c.blocks);
+    const auto x = random_tensor<bf16>(c.x, 5);
+    const Index<4> lines{c.filters[3], c.filters[0], c.filters[1], c.filters[2]};
+    const auto whole = random_tensor<bf16>(lines, 6);
+    check<2, bf16>(c, x.view(), whole.view().permute<1, 2, 3, 0>().flip<3>(), launches, by_narrow);
+    // Taps that are apart, lines that begin between pieces of 16 bytes, and between all.
+    const auto wide = random_tensor<bf16>(Index<4>{lines[0], lines[1], lines[2], lines[3] + 8}, 7);
+    for (const std::int64_t first : {8, 4, 3}) {
+      const auto part = wide.view().slice<3>(first, lines[3]);
+      check<2, bf16>(c, x.view(), part.permute<1, 2, 3, 0>(), launches, by_narrow);
+    }
+  }
+}
+
+TEST_CASE("narrow convolution: filters whose columns are apart, and NaN in one, which reaches no other") {
+  SmallHopper device;
+  const Case<2> c{{1, 6, 7, 8}, {3, 3, 8, 8}, {1, 1}, {1, 1}, {1, 1, 1, 1}};
+  const auto x = random_tensor<bf16>(c.x, 1);
+  for (const std::int64_t more : {0, 8, 4, 1}) {
+    INFO("elements between columns: ", more);
+    auto memory = random_tensor<bf16>(Index<2>{8, 72 + more}, 2);
+    const View<const bf16, 4> filters(memory.view().data(), c.filters, Index<4>{24, 8, 1, 72 + more});
+    check<2, bf16>(c, x.view(), filters, narrow + "1", by_narrow);
+    memory.view().store(Index<2>{5, 0}, Vec<float, 1>(std::numeric_limits<float>::quiet_NaN()));
+    Tensor<float, 4> out(c.result());
+    by_narrow(c, x.view(), filters, out.view());
+    for_each_position(out.shape, [&](Index<4> at) {
+      const bool sees = at[3] == 5 && at[1] > 0 && at[2] > 0;  // of the first tap, which is no pad
+      if (at[3] != 5 || sees) REQUIRE(std::isnan(element(out.view(), at)) == sees);
+    });
+  }
+}
+
+TEST_CASE("narrow convolution: blocks find places all at once, and leave few of them") {
+  const auto blocks = [](const Case<2>& c) {
+    using Narrow = gpu::NarrowConvolution<bf16, 4, 2>;
+    const Tensor<bf16, 4> x(c.x), filters(c.filters);
+    const auto sizes = kgen::detail::convolution_shape<2>(x.view(), filters.view(), c.strides, c.pads, c.dilations);
+    const gpu::NarrowRequest request{4, true, 16, 132, 227 * 1024};
+    return gpu::narrow_shape<2>(sizes, c.group, c.filters[3], request,
+                                [](const auto& shape) { return Narrow::shared(shape); })
+        ->blocks();
+  };
+  // 16 and 6 bundles of groups, by 16 and 44 blocks each.
+  CHECK(blocks({{32, 14, 14, 1024}, {3, 3, 32, 1024}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 32}) == 256);
+  // Few positions: a group to a block, and the positions that a wave has.
+  CHECK(blocks({{1, 14, 14, 1024}, {3, 3, 32, 1024}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 32}) == 128);
+  CHECK(blocks({{64, 28, 28, 384}, {3, 3, 32, 384}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 12}) == 264);
+}
+
 TEST_CASE("narrow convolution: volumes, channels first, and elements that lie anywhere") {
   SmallHopper device;
   for (const Case<3>& c : volumes) {

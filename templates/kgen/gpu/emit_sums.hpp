@@ -33,32 +33,18 @@ KGEN_FN void exchange(Sum& low, Sum& high, int bit) {
   high = upper ? high : got;
 }
 
-// The 4 lanes of a quad have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]: afterwards lane i has
-// all of group i.
-template <class Sum>
-KGEN_FN void gather_columns(Sum (&lanes)[8]) {
+// 4 lanes, `Apart` from one to the next, have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]:
+// afterwards the i-th of them has what all 4 had of group i, lanes[2 * lane + ...]. So lanes of a quad, 1 apart, have 8
+// columns of their row each; and of 4 quads whose rows are neighbours, 4 apart, 16 lanes have 32 neighbours of a row.
+template <int Apart, class Sum>
+KGEN_FN void transpose_pairs(Sum (&lanes)[8]) {
   KGEN_UNROLL
   for (int bit = 1; bit <= 2; bit *= 2) {
     KGEN_UNROLL
     for (int group = 0; group < 4; ++group) {
       if ((group & bit) != 0) continue;
       KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) exchange(lanes[2 * group + i], lanes[2 * (group + bit) + i], bit);
-    }
-  }
-}
-
-// The lanes of 4 quads, whose rows are neighbours, have each 2 neighbours in 4 groups of 8 columns: afterwards quad i
-// has all of group i, lanes[2 * row + i], so that 16 lanes have 32 neighbours of a row.
-template <class Sum>
-KGEN_FN void turn_pairs(Sum (&lanes)[8]) {
-  KGEN_UNROLL
-  for (int bit = 1; bit <= 2; bit *= 2) {
-    KGEN_UNROLL
-    for (int group = 0; group < 4; ++group) {
-      if ((group & bit) != 0) continue;
-      KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) exchange(lanes[2 * group + i], lanes[2 * (group + bit) + i], 4 * bit);
+      for (int i = 0; i < 2; ++i) exchange(lanes[2 * group + i], lanes[2 * (group + bit) + i], Apart * bit);
     }
   }
 }
@@ -138,7 +124,7 @@ struct SumsInSteps {
       store_in_turn<1>(c, at, own, products);
     }
   }
-  // Pairs that turn_pairs() has turned, W lanes at a time.
+  // Pairs that transpose_pairs<4>() has turned, W lanes at a time.
   template <int W, class C, int... I>
   KGEN_FN void store_pairs(const C& c, int step, const Lanes& own, std::integer_sequence<int, I...>) const {
     Index<2> at = position(step);
@@ -231,7 +217,7 @@ KGEN_FN void emit_pairs(const Sums (&sums)[Count], const C& c, Index<2> origin, 
       for (int lane = 0; lane < Steps::lanes; ++lane) own[product][lane] = Layout::sum(sums[product], step, lane);
     }
     KGEN_UNROLL
-    for (int product = 0; product < Count; ++product) turn_pairs(own[product]);
+    for (int product = 0; product < Count; ++product) transpose_pairs<4>(own[product]);
     steps.template store_pairs<W>(c, step, own, Steps::products);
   }
 }

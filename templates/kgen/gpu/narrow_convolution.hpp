@@ -95,19 +95,77 @@ struct NarrowConvolution {
       store_shared(to + i, words);
     }
   }
-  // A bundle's filters: each thread has the same pair of each step, of the same column of each chunk.
+  // A column of a chunk's tile: where its filter begins in memory, and whether there is one.
+  struct Column {
+    int offset;
+    bool there;
+  };
+  KGEN_FN static Column filter_column(const NearView<T, 3>& filters, const Shape& shape, int chunk, int tile,
+                                      int column) {
+    // A whole chunk's columns are in such an order that a lane gets 8 neighbours' sums.
+    const int of_tiles = Tiles == 4 ? column / 2 * 8 + tile * 2 + column % 2 : tile % Tiles * 8 + column;
+    const int group = shape.group_of(chunk, together) + tile / Tiles;
+    const int within = shape.column_of(chunk, 8 * Tiles) + of_tiles;
+    const bool there = group < shape.groups && within < shape.group_columns;
+    return {there ? (group * shape.group_columns + within) * filters.steps[2] : 0, there};
+  }
+  // Of how many bytes the aligned pieces are in which the depth of each column lies without gaps; 0: it does not.
+  static int bytes_of_pieces(const NearView<T, 3>& filters, const ConvolutionShape<A>& sizes) {
+    const bool lines =
+        filters.steps[1] == 1 && (element_count(sizes.filter) == 1 || filters.steps[0] == sizes.channels);
+    for (const int bytes : {16, 8}) {
+      const int elements = bytes / static_cast<int>(sizeof(T));
+      const bool aligned = reinterpret_cast<std::uintptr_t>(filters.data) % static_cast<std::uintptr_t>(bytes) == 0;
+      if (lines && aligned && sizes.channels % elements == 0 && filters.steps[2] % elements == 0) return bytes;
+    }
+    return 0;
+  }
+  // A bundle's filters that lie in such pieces, of which 32 bytes are a step of a column.
+  template <int Bytes>
+  KGEN_FN static void stage_filter_lines(const Shared& shared, const NearView<T, 3>& filters, const Shape& shape,
+                                         int first_chunk) {
+    constexpr int batch = 4;  // whose loads are on their way together
+    constexpr int pieces = 32 / Bytes, words = Bytes / 4;
+    const int all = shape.chunks * 4 * shape.steps * 8, depth = 2 * shape.pairs;
+    for (int begin = thread_index(); begin < all; begin += batch * threads) {
+      std::uint32_t own[batch][8];
+      std::uint32_t* to[batch];
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        const int item = begin + i * threads < all ? begin + i * threads : 0, column = item % 8;
+        auto step = static_cast<std::uint32_t>(item / 8);
+        const int tile = static_cast<int>(shape.step_count.split(step)), first = static_cast<int>(step) * 16;
+        const Column from = filter_column(filters, shape, first_chunk + tile / 4, tile % 4, column);
+        KGEN_UNROLL
+        for (int piece = 0; piece < pieces; ++piece) {
+          const int element = first + piece * 2 * words;
+          const bool inside = from.there && element < depth;
+          const auto block = load_block<Bytes>(filters.data + (inside ? from.offset + element : 0), constant);
+          KGEN_UNROLL
+          for (int word = 0; word < words; ++word) own[i][piece * words + word] = inside ? block.words[word] : 0;
+        }
+        to[i] = shared.filters + (tile / 4 * shape.steps + static_cast<int>(step)) * 256 + (tile % 4 * 8 + column) * 8;
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        if (begin + i * threads >= all) continue;
+        KGEN_UNROLL
+        for (int k = 0; k < 4; k += 2) {
+          store_shared(to[i] + 2 * k, Block<16>{{own[i][k], own[i][k + 4], own[i][k + 1], own[i][k + 5]}});
+        }
+      }
+    }
+  }
+  // The same of filters that lie anywhere: each thread has the same pair of each step, of the same column of each
+  // chunk.
   KGEN_FN static void stage_filters(const Shared& shared, const NearView<T, 3>& filters, const Shape& shape,
                                     int first_chunk) {
     constexpr int batch = 8;  // whose loads are on their way together
     const int tile = thread_index() / 64, lane = thread_index() / 2 % 32;
     const int own_pair = thread_index() % 2 * 4 + lane % 4, own_column = lane / 4;
-    // A whole chunk's columns are in such an order that a lane gets 8 neighbours' sums.
-    const int of_tiles = Tiles == 4 ? own_column / 2 * 8 + tile * 2 + own_column % 2 : tile % Tiles * 8 + own_column;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      const int group = shape.group_of(first_chunk + chunk, together) + tile / Tiles;
-      const int within = shape.column_of(first_chunk + chunk, 8 * Tiles) + of_tiles;
-      const bool there = group < shape.groups && within < shape.group_columns;
-      const T* column = filters.data + (there ? (group * shape.group_columns + within) * filters.steps[2] : 0);
+      const auto [begins, there] = filter_column(filters, shape, first_chunk + chunk, tile, own_column);
+      const T* column = filters.data + begins;
       std::uint32_t* to = shared.filters + chunk * shape.steps * 256 + thread_index();
       for (int begin = 0; begin < shape.steps; begin += batch) {
         T elements[batch][2];
@@ -310,7 +368,7 @@ struct NarrowConvolution {
     const int left = group < shape.groups ? shape.group_columns - within : 0;
     const auto row = [&](int step, float(&own)[lanes]) KGEN_LAMBDA {
       if (first_position + step * 8 >= shape.all_positions) return;  // the same for all lanes
-      if constexpr (Tiles < 4) gather_columns(own);
+      if constexpr (Tiles < 4) transpose_pairs<1>(own);
       const int position = first_position + step * 8 + lane / 4;
       if (position >= shape.all_positions) return;
       const Place place = Place::load(shared.positions + position);
@@ -404,7 +462,13 @@ struct NarrowConvolution {
                  [&](const Index<A + 1>& at) KGEN_LAMBDA { return operands.x.offset(join(at, Index<1>{0})); });
     {
       const BlockPhase placing;
-      stage_filters(shared, operands.filters, shape, first_chunk);
+      if (shape.filter_pieces == 16) {
+        stage_filter_lines<16>(shared, operands.filters, shape, first_chunk);
+      } else if (shape.filter_pieces == 8) {
+        stage_filter_lines<8>(shared, operands.filters, shape, first_chunk);
+      } else {
+        stage_filters(shared, operands.filters, shape, first_chunk);
+      }
     }
     const int first_channel = shape.group_of(first_chunk, together) * shape.channels;
     for (int tile = first_tile; tile < shape.all_tiles; tile += shape.tiles_at_once) {
@@ -451,7 +515,8 @@ bool launch_narrow_convolution(const PatchOperands<T, A>& operands, const Narrow
   for (int axis = 0; axis <= A; ++axis) {
     aligned = aligned && (x.extent(axis) == 1 || x.stride(axis) % Convolution::lanes == 0);
   }
-  const NarrowRequest request{Tiles, aligned, limits.multiprocessors, limits.shared_bytes};
+  const NarrowRequest request{Tiles, aligned, Convolution::bytes_of_pieces(views.filters, sizes),
+                              limits.multiprocessors, limits.shared_bytes};
   const std::optional<NarrowShape<A>> shape = narrow_shape<A>(sizes, group, filters.extent(A + 1), request,
                                                               [](const auto& own) { return Convolution::shared(own); });
   if (!shape) return false;

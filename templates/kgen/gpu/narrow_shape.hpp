@@ -20,7 +20,8 @@ struct NarrowShape {
   int images, channels, channels_of_all, groups, group_columns;
   // Depth.
   int run, taps_of_run, pairs, steps;
-  Divider pairs_of_run, channels_of_tap;
+  Divider pairs_of_run, channels_of_tap, step_count;
+  int filter_pieces;  // of so many bytes, in which the depth of each column lies in memory; 0: in none
   Positions<A> taps;
   // Columns.
   int chunks_of_group, groups_of_chunk, chunks, all_chunks;
@@ -57,6 +58,7 @@ struct NarrowShape {
 struct NarrowRequest {
   int tiles;  // of 8 columns, that a group has in a chunk
   bool aligned;
+  int filter_pieces;
   int multiprocessors;
   std::int64_t shared_bytes;
 };
@@ -138,6 +140,7 @@ void cut_depth(NarrowShape<A>& shape, const ConvolutionShape<A>& sizes, const Na
   const int pairs_of_run = (shape.run + 1) / 2;
   shape.pairs = static_cast<int>(element_count(sizes.filter)) / shape.taps_of_run * pairs_of_run;
   shape.steps = (shape.pairs + 7) / 8;
+  shape.step_count = Divider(shape.steps);
   shape.pairs_of_run = Divider(pairs_of_run);
   shape.channels_of_tap = Divider(shape.channels);
   shape.taps = Positions<A>(sizes.filter);
@@ -166,6 +169,7 @@ std::optional<NarrowShape<A>> narrow_shape(const ConvolutionShape<A>& sizes, std
   shape.groups = static_cast<int>(group);
   shape.group_columns = static_cast<int>(columns / group);
   shape.groups_of_chunk = 4 / request.tiles;
+  shape.filter_pieces = request.filter_pieces;
   shape.chunks_of_group = (shape.group_columns + 8 * request.tiles - 1) / (8 * request.tiles);
   shape.all_chunks = (shape.groups + shape.groups_of_chunk - 1) / shape.groups_of_chunk * shape.chunks_of_group;
 
@@ -183,16 +187,17 @@ std::optional<NarrowShape<A>> narrow_shape(const ConvolutionShape<A>& sizes, std
       shape.bundle_count = (shape.all_chunks + own - 1) / own;
       shape.bundles = Divider(shape.bundle_count);
       // 8 waves have each a part of the positions of a chunk.
-      for (int most = std::max(1, 8 / own) * 16 * NarrowShape<A>::row_tiles; most >= 32; most /= 2) {
+      for (int most = std::max(1, 8 / own) * 16 * NarrowShape<A>::row_tiles; most >= (own > 1 ? 64 : 32); most /= 2) {
         detail::cut_tiles(shape, most);
         if (shape.all_pixels >= 1 << 16) continue;  // places are counted in 16 bits
-        const bool fills = std::int64_t{shape.all_tiles} * shape.bundle_count >= request.multiprocessors || most <= 64;
+        const bool fills =
+            std::int64_t{shape.all_tiles} * shape.bundle_count >= request.multiprocessors || (most <= 64 && own == 1);
         if (!fills || shared(shape) > available) continue;
         shape.all_pieces = shape.all_pixels * (shape.staged / 8);
         const std::int64_t residents = std::clamp<std::int64_t>(whole / (shared(shape) + 1024), 1, 2);
-        const std::int64_t at_once =
-            (residents * request.multiprocessors + shape.bundle_count - 1) / shape.bundle_count;
-        shape.tiles_at_once = static_cast<int>(std::min<std::int64_t>(at_once, shape.all_tiles));
+        // No block more than find places at once: one that waits for a place would begin with its filters only then.
+        const std::int64_t at_once = residents * request.multiprocessors / shape.bundle_count;
+        shape.tiles_at_once = static_cast<int>(std::clamp<std::int64_t>(at_once, 1, shape.all_tiles));
         return shape;
       }
     }

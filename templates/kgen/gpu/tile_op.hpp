@@ -104,7 +104,7 @@ struct MmaTile {
   KGEN_FN static float sum(const float (&all)[sums], int step, int lane) {
     return all[lane / 2 * 4 + step * 2 + lane % 2];
   }
-  KGEN_FN static void gather(float (&lanes)[8]) { gather_columns(lanes); }
+  KGEN_FN static void gather(float (&lanes)[8]) { transpose_pairs<1>(lanes); }
   KGEN_FN static int first_row(int step) { return step * 8; }
   KGEN_FN static Index<2> position(int step) {
     const int lane = thread_index() % 32;

@@ -41,7 +41,7 @@ struct WarpgroupSums {
   }
   template <class Sum>
   KGEN_FN static void gather(Sum (&own)[lanes]) {
-    gather_columns(own);
+    transpose_pairs<1>(own);
   }
   KGEN_FN static std::int64_t first_row(Index<2> origin, int step) {
     return origin[0] + thread_index() % warpgroup_threads / wave_size * 16 + step / of_row * 8;

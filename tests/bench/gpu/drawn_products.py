@@ -4,7 +4,9 @@ import math
 import random
 
 import torch
-from rows import EPILOGUES, Row, grouped_products, int8_inputs, int8_row_scales, int8_sums, mixture, normal, product
+from rows import (
+    EPILOGUES, Row, f8_product, grouped_products, int8_inputs, int8_row_scales, int8_sums, mixture, normal, product
+)
 
 MOST = 2**30  # elements of an operand or a result
 
@@ -30,24 +32,9 @@ def bf16(sizes):
     return product(f"{graph} {m}x{n}x{k}", graph, m, n, k, **told)
 
 
-def f8_row_scales(x, w, x_scale, w_scale):
-    if x.dtype == torch.float64:
-        return (x @ w.t() * x_scale * w_scale,)
-    if x.shape[1] % 16 == 0 and w.shape[0] % 16 == 0:
-        return (torch._scaled_mm(x, w.t(), scale_a=x_scale, scale_b=w_scale[None], out_dtype=torch.bfloat16),)
-    return ((x.bfloat16() @ w.bfloat16().t() * x_scale * w_scale).to(torch.bfloat16),)
-
-
 def f8(sizes):
     m, n, k = sizes.product()
-
-    def make():
-        x, w = (normal(*shape, dtype=torch.float8_e4m3fn) for shape in [(m, k), (n, k)])
-        return [x, w, torch.rand(m, 1, device="cuda"), torch.rand(n, device="cuda")]
-
-    graph = "matmul_f8_row_scales"
-    # Of sums the tensor cores keep 14 bits for 256 of the depth.
-    return Row(f"{graph} {m}x{n}x{k}", graph, make, f8_row_scales, operations=2 * m * n * k, most=0.55, error=1e-2)
+    return f8_product(f"matmul_f8_row_scales {m}x{n}x{k}", m, n, k)
 
 
 def i8(sizes):

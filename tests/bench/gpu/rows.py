@@ -133,6 +133,24 @@ def int8_inputs(m, n, k):
     return make
 
 
+def f8_row_scales(x, w, x_scale, w_scale):
+    """x times the transposed w, with a scale for each row of either; wider where PyTorch's own does not take them."""
+    if x.dtype == torch.float64:
+        return (x @ w.t() * x_scale * w_scale,)
+    if x.shape[1] % 16 == 0 and w.shape[0] % 16 == 0:
+        return (torch._scaled_mm(x, w.t(), scale_a=x_scale, scale_b=w_scale[None], out_dtype=torch.bfloat16),)
+    return ((x.bfloat16() @ w.bfloat16().t() * x_scale * w_scale).to(torch.bfloat16),)
+
+
+def f8_product(title, m, n, k):
+    def make():
+        x, w = (normal(*shape, dtype=torch.float8_e4m3fn) for shape in [(m, k), (n, k)])
+        return [x, w, torch.rand(m, 1, device="cuda"), torch.rand(n, device="cuda")]
+
+    # Of sums the tensor cores keep 14 bits for 256 of the depth. The floor is bf16's: at most half of it.
+    return Row(title, "matmul_f8_row_scales", make, f8_row_scales, operations=2 * m * n * k, most=0.55, error=1e-2)
+
+
 # What may follow a product: the graph, and what product() is told of it.
 EPILOGUES = [
     ("matmul_bf16", {"compute": lambda x, w: (x @ w,)}),
@@ -350,6 +368,13 @@ ROWS = [
     product("matmul + bias + relu 8192^3", EPILOGUES[2][0], 8192, 8192, 8192, **EPILOGUES[2][1]),
     product("matmul + bias + gelu + residual 8192x4096x4096", EPILOGUES[3][0], 8192, 4096, 4096, **EPILOGUES[3][1]),
     product("silu(x W1) * (x W3) 8192x14336x4096", EPILOGUES[4][0], 8192, 14336, 4096, **EPILOGUES[4][1]),
+    Row("rms_norm, then matmul 8192x6144x4096", "rms_norm_matmul_bf16",
+        lambda: [normal(8192, 4096), normal(4096), normal(4096, 6144) * 0.1],
+        lambda x, weight, w: (F.rms_norm(x, x.shape[-1:], weight, 1e-6) @ w,), operations=2 * 8192 * 6144 * 4096,
+        error=1e-2),
+    f8_product("matmul f8e4m3, row scales 8192^3", 8192, 8192, 8192),
+    *(product(f"silu(x W) {rows}x14336x4096", "matmul_silu_bf16", rows, 14336, 4096, lambda x, w: (F.silu(x @ w),))
+      for rows in (1, 16)),
     mixture("grouped matmul, 64 experts, 4096 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 4096, 8, 64, 1408, 2048,
             lambda x, w, ends: (grouped_products(x, w, ends),)),
     mixture("grouped matmul, 64 experts, 16 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 16, 8, 64, 1408, 2048,
