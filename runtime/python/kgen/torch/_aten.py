@@ -22,8 +22,7 @@ UNARY = {
     "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "ceil": "ceil", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
     "floor": "floor", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "neg": "neg", "_neg_view": "neg",
-    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sgn": "sign",
-    "sign": "sign", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
+    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
     "tanh": "tanh", "trunc": "trunc", "fix": "trunc", "relu6": "relu6", "mish": "mish", "log_sigmoid": "log_sigmoid",
     "logical_not": "logical_not", "bitwise_not": "bitwise_not", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
 }  # fmt: skip
@@ -435,6 +434,22 @@ def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = N
     return b.reshape(b.emit("linear", operands, out.dtype, (1, *out.shape) if line else out.shape), out.shape)
 
 
+@aten("_trilinear")
+def _(b: Builder, out: Value, one: Value, two: Value, three: Value, expand_1: Sequence[int], expand_2: Sequence[int],
+      expand_3: Sequence[int], summed: Sequence[int], *_: Any) -> Value:  # fmt: skip
+    """Products of three that broadcast, after axes of one were put in, and their sum; torch.nn.Bilinear's."""
+    sides = []
+    for side, places in ((one, expand_1), (two, expand_2), (three, expand_3)):
+        shape: List[Dim] = list(side.shape)
+        for axis in sorted(places):
+            shape.insert(axis, 1)
+        sides.append(b.reshape(b.tensor(side, out.dtype), shape))
+    shape = list(torch.broadcast_shapes(*(side.shape for side in sides)))
+    product = b.emit("mul", sides[:2], out.dtype, torch.broadcast_shapes(sides[0].shape, sides[1].shape))
+    product = b.emit("mul", [product, sides[2]], out.dtype, shape)
+    return b.emit("sum", [product], out.dtype, out.shape, axes=sorted(summed)) if summed else product
+
+
 # ---- normalisation -------------------------------------------------------------------------------------------------------
 
 
@@ -481,9 +496,8 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Valu
     return (result, None, None) if isinstance(out, tuple) else result
 
 
-@aten("_native_batch_norm_legit.no_stats")
-def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training: bool, _momentum: float, eps: float) -> Any:
-    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+def _by_its_statistics(b: Builder, x: Value, weight: Operand, bias: Operand, eps: float) -> Tuple[Value, Value, Value]:
+    """Batch normalisation, with the mean and the variance of each channel, whose other axes are kept."""
     axes = [axis for axis in range(x.rank) if axis != 1]
     one = tuple(x.shape[1] if axis == 1 else 1 for axis in range(x.rank))
     mean = b.emit("mean", [x], x.dtype, one, axes=axes, keepdims=True)
@@ -493,7 +507,38 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training:
     for op, part in (("mul", weight), ("add", bias)):
         if isinstance(part, Value):
             result = b.emit(op, [result, b.reshape(part, one)], x.dtype, x.shape)
-    return result, None, None
+    return result, mean, variance
+
+
+@aten("_native_batch_norm_legit.no_stats")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training: bool, _momentum: float, eps: float) -> Any:
+    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+    return _by_its_statistics(b, x, weight, bias, eps)[0], None, None
+
+
+@aten("_native_batch_norm_legit_functional")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Value, variance: Value, training: bool, momentum: float,
+      eps: float) -> Any:  # fmt: skip
+    """As torch.compile has one in training: the running statistics are results."""
+    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+    if not training:
+        result = RULES["batch_norm"](b, out[0], x, weight, bias, mean, variance, False, momentum, eps)
+        return result, None, None, mean, variance
+    require(x.dtype == mean.dtype, "running statistics in another dtype than what is normalised")
+    result, *found = _by_its_statistics(b, x, weight, bias, eps)
+    count = b.cast(size_of(x.shape) // x.shape[1], x.dtype)  # type: ignore[operator]
+    one = found[0].shape
+    unbiased = b.emit("div", [b.emit("mul", [found[1], count], x.dtype, one), _less_one(b, count, x.dtype)], x.dtype, one)
+    following = []
+    for running, new in ((mean, found[0]), (variance, unbiased)):
+        kept = b.emit("mul", [running, 1.0 - momentum], x.dtype, running.shape)
+        added = b.emit("mul", [b.reshape(new, running.shape), float(momentum)], x.dtype, running.shape)
+        following.append(b.emit("add", [kept, added], x.dtype, running.shape))
+    return result, None, None, *following
+
+
+def _less_one(b: Builder, count: Operand, dtype: torch.dtype) -> Operand:
+    return b.emit("sub", [count, 1.0], dtype, ()) if isinstance(count, Value) else count - 1  # type: ignore[operator]
 
 
 @aten("instance_norm")

@@ -12,7 +12,7 @@ import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.fx import Node as FxNode
 
-from . import _aten_attention, _aten_memory, _aten_windows  # noqa: F401  (their rules)
+from . import _aten_attention, _aten_memory, _aten_signs, _aten_windows  # noqa: F401  (their rules)
 from ._aten import Builder, rule_of
 from ._aten_complex import DTYPES as COMPLEX_DTYPES
 from ._aten_complex import Complex, complex_rule_of, is_complex, part_of
