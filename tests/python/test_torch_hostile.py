@@ -136,6 +136,32 @@ class Hostile(unittest.TestCase):
         hidden = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
         self.compare("layers", Module().eval(), [((torch.randn(2, 5, 8), hidden), {})])
 
+    def test_autocast(self) -> None:
+        """In bf16: by default only what products multiply is rounded, so that results are nearer to exact ones than eager's; with
+        match_unfused they are eager's, whose products with a bias round once."""
+        module = nn.Sequential(nn.Linear(64, 96), nn.GELU(), nn.Linear(96, 64)).eval()
+        x, exact = torch.randn(32, 64), copy.deepcopy(module).double()
+        with torch.no_grad():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                eager = module(x).double()
+            right = exact(x.double())
+            for layer in (exact[0], exact[2]):
+                layer.weight.data = layer.weight.bfloat16().double()
+                layer.bias.data = layer.bias.bfloat16().double()
+            between = nn.functional.gelu(exact[0](x.bfloat16().double())).bfloat16().double()
+            rounded = exact[2](between)
+            limits = {"fast": (rounded, 2.0**-8), "match_unfused": (eager, 2.0**-7)}  # the result itself is bf16
+            for numerics, (expected, tolerance) in limits.items():
+                options = {"folder": graphs.work / "hostile" / "autocast", "numerics": numerics}
+                compiled = torch.compile(module, backend="kgen", options=options)
+                torch._dynamo.reset()
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    found = compiled(x).double()
+                apart = (found - expected).abs()
+                self.assertLessEqual(float((apart / expected.abs().clamp(min=0.1)).max()), tolerance, numerics)
+                self.assertGreaterEqual(float((apart <= 2.0**-9 * expected.abs()).double().mean()), 0.98, numerics)
+                self.assertLessEqual(float((found - right).abs().mean()), 1.02 * float((eager - right).abs().mean()), numerics)
+
     def test_signs_and_products(self) -> None:
         x = torch.tensor([1, -2, 0, -0.0, NAN, INF, -INF, 3])
         y = torch.tensor([-1, -0.0, 0, NAN, 2, -3, NAN, INF])

@@ -70,6 +70,8 @@ class Builder:
     """What rules write with. Raises Unsupported."""
 
     graph: Graph
+    is_unfused = False
+    """Whether the graph rounds after every operator."""
 
     def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
         raise NotImplementedError
@@ -101,6 +103,10 @@ class Builder:
         if value is None or dtype == torch.bool:
             return value
         return float(value) if dtype.is_floating_point else int(value)
+
+    def dtype_within(self, dtype: torch.dtype) -> torch.dtype:
+        """Of the steps of what PyTorch rounds once, at its end."""
+        return torch.float32 if self.is_unfused and dtype in (torch.bfloat16, torch.float16) else dtype
 
     def tensor(self, value: Operand, dtype: torch.dtype) -> Value:
         cast = self.cast(value, dtype)
@@ -158,6 +164,13 @@ def size_of(shape: Sequence[Dim]) -> Dim:
     for extent in shape:
         total = total * extent
     return total
+
+
+def broadcast_shape(one: Sequence[Dim], other: Sequence[Dim]) -> List[Dim]:
+    """Of two that PyTorch has found to fit."""
+    rank = max(len(one), len(other))
+    extents = [[1] * (rank - len(each)) + list(each) for each in (one, other)]
+    return [right if left == 1 else left for left, right in zip(*extents)]
 
 
 def refuse(reason: str) -> Any:
@@ -412,12 +425,14 @@ RULES["mv"] = RULES["dot"] = RULES["mm"]
 
 @aten("addmm", "baddbmm")
 def _(b: Builder, out: Value, bias: Value, left: Value, right: Value, beta: float = 1, alpha: float = 1) -> Value:
-    product = b.emit("matmul", [left, right], out.dtype, out.shape)
+    dtype = b.dtype_within(out.dtype)
+    bias, left, right = (b.cast(each, dtype) for each in (bias, left, right))
+    product = b.emit("matmul", [left, right], dtype, out.shape)
     if alpha != 1:
-        product = b.emit("mul", [product, b.cast(alpha, out.dtype)], out.dtype, out.shape)
+        product = b.emit("mul", [product, b.cast(alpha, dtype)], dtype, out.shape)
     if beta != 1:
-        bias = b.emit("mul", [bias, b.cast(beta, out.dtype)], out.dtype, bias.shape)
-    return b.emit("add", [product, bias], out.dtype, out.shape)
+        bias = b.emit("mul", [bias, b.cast(beta, dtype)], dtype, bias.shape)
+    return b.cast(b.emit("add", [product, bias], dtype, out.shape), out.dtype)
 
 
 @aten("addmv")
@@ -430,8 +445,10 @@ def _(b: Builder, out: Value, bias: Value, matrix: Value, line: Value, beta: flo
 def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None) -> Value:
     line = x.rank == 1
     rows = b.reshape(x, (1, *x.shape)) if line else x
-    operands = [rows, weight] + ([bias] if bias is not None else [])
-    return b.reshape(b.emit("linear", operands, out.dtype, (1, *out.shape) if line else out.shape), out.shape)
+    dtype = out.dtype if bias is None else b.dtype_within(out.dtype)
+    operands = [b.cast(each, dtype) for each in ([rows, weight] if bias is None else [rows, weight, bias])]
+    result = b.emit("linear", operands, dtype, (1, *out.shape) if line else out.shape)
+    return b.cast(b.reshape(result, out.shape), out.dtype)
 
 
 @aten("_trilinear")
@@ -444,9 +461,9 @@ def _(b: Builder, out: Value, one: Value, two: Value, three: Value, expand_1: Se
         for axis in sorted(places):
             shape.insert(axis, 1)
         sides.append(b.reshape(b.tensor(side, out.dtype), shape))
-    shape = list(torch.broadcast_shapes(*(side.shape for side in sides)))
-    product = b.emit("mul", sides[:2], out.dtype, torch.broadcast_shapes(sides[0].shape, sides[1].shape))
-    product = b.emit("mul", [product, sides[2]], out.dtype, shape)
+    product = sides[0]
+    for side in sides[1:]:
+        product = b.emit("mul", [product, side], out.dtype, broadcast_shape(product.shape, side.shape))
     return b.emit("sum", [product], out.dtype, out.shape, axes=sorted(summed)) if summed else product
 
 
@@ -526,7 +543,7 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Valu
         return result, None, None, mean, variance
     require(x.dtype == mean.dtype, "running statistics in another dtype than what is normalised")
     result, *found = _by_its_statistics(b, x, weight, bias, eps)
-    count = b.cast(size_of(x.shape) // x.shape[1], x.dtype)  # type: ignore[operator]
+    count = b.cast(size_of([extent for axis, extent in enumerate(x.shape) if axis != 1]), x.dtype)
     one = found[0].shape
     unbiased = b.emit("div", [b.emit("mul", [found[1], count], x.dtype, one), _less_one(b, count, x.dtype)], x.dtype, one)
     following = []
@@ -538,7 +555,7 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Valu
 
 
 def _less_one(b: Builder, count: Operand, dtype: torch.dtype) -> Operand:
-    return b.emit("sub", [count, 1.0], dtype, ()) if isinstance(count, Value) else count - 1  # type: ignore[operator]
+    return b.emit("sub", [count, 1.0], dtype, ()) if isinstance(count, Value) else count - 1  # type: ignore[operator, unused-ignore]
 
 
 @aten("instance_norm")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ._aten import RULES, Builder, Operand, Value, aten, require, size_of
+from ._aten import RULES, Builder, aten, broadcast_shape, require, size_of
+from ._graph import Operand, Value
 
 
 @aten("sign", "sgn")
@@ -40,7 +41,7 @@ def _(b: Builder, out: Value, x: Value, sign: Operand) -> Value:
 def _of_numbers(op: str, b: Builder, out: Value, left: Value, right: Value) -> Value:
     """The greater or lesser one, where one is NaN the other."""
     if not out.dtype.is_floating_point:
-        return RULES[op](b, out, left, right)
+        return b.emit(op, [b.tensor(left, out.dtype), b.tensor(right, out.dtype)], out.dtype, out.shape)
     sides = [b.tensor(left, out.dtype), b.tensor(right, out.dtype)]
     result = b.emit(op, sides, out.dtype, out.shape)
     for side, other in (sides, sides[::-1]):
@@ -62,7 +63,7 @@ def _(b: Builder, out: Value, left: Value, right: Value) -> Value:
 @aten("dist")
 def _(b: Builder, out: Value, left: Value, right: Value, p: float = 2) -> Value:
     require(p in (1, 2), "another distance than the sum of sizes or the root of squares")
-    shape = torch.broadcast_shapes(left.shape, right.shape)
+    shape = broadcast_shape(left.shape, right.shape)
     apart = b.emit("sub", [b.tensor(left, out.dtype), b.tensor(right, out.dtype)], out.dtype, shape)
     part = b.emit("square" if p == 2 else "abs", [apart], out.dtype, shape)
     total = b.emit("sum", [part], out.dtype, (), axes=list(range(len(shape)))) if shape else part

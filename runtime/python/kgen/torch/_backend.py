@@ -205,7 +205,7 @@ def _memory_is_read(node: FxNode) -> bool:
 def _graph_of(part: GraphModule, name: str, settings: _Settings) -> Tuple[Graph, List[int]]:
     """And which of the part's arguments are inputs of the graph. Raises Unsupported."""
     graph = Graph(name, numerics=settings.numerics)
-    converter = Converter(graph)
+    converter = Converter(graph, settings.numerics == "match_unfused")
     placeholders = _placeholders_of(part)
     tensors = [node for node in placeholders if isinstance(node.meta.get("val"), torch.Tensor) and node.name not in settings.frozen]
     add_dims(graph, [node.meta["val"] for node in tensors], {})

@@ -81,8 +81,9 @@ def line_in(trace: str) -> str:
 class Converter(Builder):
     """Converts node after node. Reasons against are gathered, so that all are told at once."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, is_unfused: bool = False) -> None:
         self.graph = graph
+        self.is_unfused = is_unfused
         self.values: Dict[FxNode, Any] = {}
         self.problems: List[str] = []
         self._wanted = ""

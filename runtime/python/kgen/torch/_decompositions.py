@@ -51,15 +51,15 @@ def _multi_head_attention(
     sides = []
     for given, matrix, bias in zip((query, key, value), qkv.chunk(3), qkv_bias.chunk(3)):
         projected = F.linear(given, matrix, bias)
-        sides.append(projected.unflatten(-1, (heads, width // heads)).transpose(1, 2))
-    seen = _seen(mask, mask_type)
+        sides.append(projected.view(*projected.shape[:2], heads, width // heads).transpose(1, 2))
+    seen, (q, k, v) = _seen(mask, mask_type), sides
     if needs_weights:
-        scores = sides[0] @ sides[1].transpose(-2, -1) * (width // heads) ** -0.5
+        scores = q @ k.transpose(-2, -1) * (width // heads) ** -0.5
         weights = (scores if seen is None else scores.masked_fill(~seen, float("-inf"))).softmax(-1)
-        result = weights @ sides[2]
+        result = weights @ v
         weights = weights.mean(1) if is_mean else weights
     else:
-        result, weights = F.scaled_dot_product_attention(*sides, attn_mask=seen), query.new_empty(0)
+        result, weights = F.scaled_dot_product_attention(q, k, v, attn_mask=seen), query.new_empty(0)
     return F.linear(result.transpose(1, 2).flatten(2), projection, projection_bias), weights
 
 
