@@ -25,7 +25,6 @@
 #include "generator/kernels.hpp"
 #include "generator/library.hpp"
 #include "generator/load/kernel_files.hpp"
-#include "generator/load/load_ops.hpp"
 #include "generator/pipeline.hpp"
 #include "generator/stub_signatures.hpp"
 #include "generator/tune_graph.hpp"
