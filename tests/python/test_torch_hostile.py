@@ -149,17 +149,16 @@ class Hostile(unittest.TestCase):
                 layer.weight.data = layer.weight.bfloat16().double()
                 layer.bias.data = layer.bias.bfloat16().double()
             between = nn.functional.gelu(exact[0](x.bfloat16().double())).bfloat16().double()
-            rounded = exact[2](between)
-            limits = {"fast": (rounded, 2.0**-8), "match_unfused": (eager, 2.0**-7)}  # the result itself is bf16
-            for numerics, (expected, tolerance) in limits.items():
+            rounded = exact[2](between).bfloat16().double()
+            for numerics, expected in {"fast": rounded, "match_unfused": eager}.items():
+                torch._dynamo.reset()
                 options = {"folder": graphs.work / "hostile" / "autocast", "numerics": numerics}
                 compiled = torch.compile(module, backend="kgen", options=options)
-                torch._dynamo.reset()
                 with torch.autocast("cpu", dtype=torch.bfloat16):
                     found = compiled(x).double()
-                apart = (found - expected).abs()
-                self.assertLessEqual(float((apart / expected.abs().clamp(min=0.1)).max()), tolerance, numerics)
-                self.assertGreaterEqual(float((apart <= 2.0**-9 * expected.abs()).double().mean()), 0.98, numerics)
+                # Sums in another order may round to the next number, rarely.
+                self.assertGreaterEqual(float((found == expected).double().mean()), 0.97, numerics)
+                self.assertLessEqual(float((found - expected).abs().max()), 2.0**-7 * float(expected.abs().max()), numerics)
                 self.assertLessEqual(float((found - right).abs().mean()), 1.02 * float((eager - right).abs().mean()), numerics)
 
     def test_signs_and_products(self) -> None:
