@@ -123,15 +123,17 @@ class Hostile(unittest.TestCase):
         class Module(nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                made = [nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation=each, norm_first=each == "gelu") for each in ("relu", "gelu")]
-                self.layers = nn.ModuleList(made)
+                named: Any = {"batch_first": True}
+                kinds = ({"activation": "relu"}, {"activation": "gelu", "norm_first": True})
+                self.layers = nn.ModuleList([nn.TransformerEncoderLayer(8, 2, 16, **named, **each) for each in kinds])
                 self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
 
             def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> tuple:
                 y = self.layers[0](x, src_key_padding_mask=hidden)
                 causal = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
                 y = self.layers[1](y, src_mask=causal)
-                return y, *self.attention(y, y, y), *self.attention(y, y, y, average_attn_weights=False), self.attention(y, y, y, need_weights=False)[0]
+                each = self.attention(y, y, y, average_attn_weights=False)
+                return y, *self.attention(y, y, y), *each, self.attention(y, y, y, need_weights=False)[0]
 
         hidden = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
         self.compare("layers", Module().eval(), [((torch.randn(2, 5, 8), hidden), {})])
