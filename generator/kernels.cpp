@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "generator/base/hash.hpp"
 #include "generator/introspect/clang_services.hpp"
@@ -76,7 +77,9 @@ std::string change_text(const std::vector<std::string>& changed) {
                      one ? "it has" : "they have", one ? "its" : "their");
 }
 
-void load_library(const SourceText& file, const PipelineOptions& options, Session& session) {
+// But for the kernels of the headers `replaced`, which are named as kernels name theirs.
+void load_library(const SourceText& file, const PipelineOptions& options, const std::set<std::string>& replaced,
+                  Session& session) {
   Diagnostics& diagnostics = session.diagnostics;
   KernelLibrary library = read_signatures(file, diagnostics);
   const HeadersNow now = read_headers(library, file, options, session);
@@ -89,20 +92,27 @@ void load_library(const SourceText& file, const PipelineOptions& options, Sessio
     if (!clang) return;
     library = clang->introspect({now.paths, options.include_directories}, session.sources, diagnostics);
   }
+  std::erase_if(library.kernels, [&](const KernelSignature& kernel) { return replaced.contains(kernel.header); });
   add_kernels(std::move(library.kernels), session.ops, diagnostics);
 }
 
-void load_signature_file(const std::string& path, const PipelineOptions& options, Session& session) {
+void load_signature_file(const std::string& path, const PipelineOptions& options, Session& session,
+                         const std::set<std::string>& replaced = {}) {
   const SourceText* file = session.sources.read(path, session.diagnostics);
   if (!file) return;
   session.read_files.push_back(path);
-  load_library(*file, options, session);
+  load_library(*file, options, replaced, session);
 }
 
 }  // namespace
 
 void load_kernels(const PipelineOptions& options, Session& session) {
-  if (!options.signatures.empty()) load_signature_file(options.signatures, options, session);
+  KernelLibrary given;
+  if (!options.headers.empty()) given = introspect_headers(options.headers, options, session);
+  std::set<std::string> replaced;
+  for (const KernelSignature& kernel : given.kernels) replaced.insert(kernel.header);
+  if (!options.signatures.empty()) load_signature_file(options.signatures, options, session, replaced);
+  add_kernels(std::move(given.kernels), session.ops, session.diagnostics);
   for (const std::string& path : options.kernels) {
     PipelineOptions own = options;
     own.include_directories.insert(own.include_directories.begin(), kernel_include_directory(path));

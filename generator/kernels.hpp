@@ -9,8 +9,9 @@
 
 namespace kgen {
 
-// Adds the built-in kernels and options.kernels to session.ops, and what they were read from to session.read_files. A
-// folder of options.kernels without a file of signatures is one of headers, which are read with Clang.
+// Adds the built-in kernels, options.headers and options.kernels to session.ops, and what they were read from to
+// session.read_files. A folder of options.kernels without a file of signatures is one of headers, which are read with
+// Clang, as options.headers are; of those, what they say counts, and not what options.signatures says of the same ones.
 void load_kernels(const PipelineOptions& options, Session& session);
 
 // What the headers at these paths register, read with Clang.

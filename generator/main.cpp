@@ -25,7 +25,6 @@
 #include "generator/kernels.hpp"
 #include "generator/library.hpp"
 #include "generator/load/kernel_files.hpp"
-#include "generator/load/load_ops.hpp"
 #include "generator/pipeline.hpp"
 #include "generator/stub_signatures.hpp"
 #include "generator/tune_graph.hpp"
@@ -345,15 +344,13 @@ int run_schema(const Arguments& arguments) {
 int run_introspect(const Arguments& arguments) {
   Session session;
   PipelineOptions options = pipeline_options(arguments);
-  const KernelLibrary library = introspect_headers(arguments.headers, options, session);
-  if (session.diagnostics.has_errors()) return report(session, arguments);
-  if (!arguments.compare_kernels) {
-    fmt::print("{}", signatures_yaml(library));
-    return report(session, arguments);
+  if (arguments.compare_kernels) {
+    options.headers = arguments.headers;
+    load_operators(options, session);
+  } else {
+    const KernelLibrary library = introspect_headers(arguments.headers, options, session);
+    if (!session.diagnostics.has_errors()) fmt::print("{}", signatures_yaml(library));
   }
-  options.signatures.clear();
-  add_kernels(library.kernels, session.ops, session.diagnostics);
-  load_operators(options, session);
   return report(session, arguments);
 }
 

@@ -22,6 +22,7 @@ struct PipelineOptions {
   std::string signatures;                // the built-in kernels; empty: none
   std::vector<std::string> kernels;      // more: files of signatures, or folders of such files or of headers; the first
                                          // come first
+  std::vector<std::string> headers;      // paths; their kernels count as they are, not as `signatures` has them
   std::vector<std::string> include_directories;  // where the headers of the built-in kernels are
   std::string dump_after;                // the name of a pass; empty: none
   TargetKind target = TargetKind::cpu;   // what conditions are asked for, and

@@ -10,11 +10,13 @@ import sys
 import threading
 import unittest
 from pathlib import Path
+from typing import Any, List
 from unittest import mock
 
 import graphs
 import kgen
 import numpy
+from kgen import _load
 
 
 class Plans(unittest.TestCase):
@@ -117,6 +119,13 @@ def load_in_process(folder: str, queue: multiprocessing.Queue) -> None:
         queue.put(repr(error))
 
 
+def load_in_turns(paths: List[Path], folder: Path, queue: multiprocessing.Queue) -> None:
+    try:
+        queue.put([float(kgen.load(path, folder=folder)(numpy.ones(4, "f4"))[0]) for path in paths])
+    except Exception as error:
+        queue.put(repr(error))
+
+
 class AtOnce(unittest.TestCase):
     def test_processes_and_threads_build_one_folder(self) -> None:
         """Nothing is planned or built yet; all of them want it, and one of them does it."""
@@ -140,6 +149,40 @@ class AtOnce(unittest.TestCase):
             process.join()
         self.assertEqual(found, [9.0] * 6)
         self.assertEqual(len(list((folder / "build").glob("gated-*.so"))), 1)
+
+
+    def scaled(self, by: int) -> Path:
+        """A graph of the one name and folder, times a number."""
+        text = f"graph: contested\ninputs: {{x: 'f32[4]'}}\nnodes:\n- {{op: mul, in: [x, {by}], out: y}}\noutputs: ['y']\n"
+        return graphs.write(text, graphs.work / "contested" / str(by))
+
+    def test_folder_that_is_built_anew_before_its_library_is_used(self) -> None:
+        folder = graphs.work / "contested" / "between"
+        x = numpy.ones(4, "f4")
+        make_model, others = _load.make_model, []
+
+        def late(*arguments: Any) -> kgen.Model:
+            with mock.patch.object(_load, "make_model", make_model):
+                others.append(kgen.load(self.scaled(3), folder=folder))
+            return make_model(*arguments)
+
+        with mock.patch.object(_load, "make_model", late):
+            model = kgen.load(self.scaled(2), folder=folder)
+        self.assertEqual((model(x).tolist(), others[0](x).tolist()), ([2] * 4, [3] * 4))
+        self.assertEqual(len(list((folder / "build").glob("contested-*.so"))), 1)
+
+    def test_processes_that_build_different_graphs_in_one_folder(self) -> None:
+        folder = graphs.work / "contested" / "shared"
+        context = multiprocessing.get_context("spawn")
+        queue: multiprocessing.Queue = context.Queue()
+        turns = [[self.scaled(by) for by in order] for order in ((2, 3, 2), (3, 2, 3))]
+        processes = [context.Process(target=load_in_turns, args=(paths, folder, queue)) for paths in turns]
+        for process in processes:
+            process.start()
+        found = [queue.get(timeout=300) for _ in processes]
+        for process in processes:
+            process.join()
+        self.assertEqual(sorted(found, key=str), [[2.0, 3.0, 2.0], [3.0, 2.0, 3.0]])
 
 
 class Places(unittest.TestCase):

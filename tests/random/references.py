@@ -310,7 +310,7 @@ def one_hot(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
 
 def scatter(operands: list[Value], at: dict[str, Any]) -> list[Value]:
-    """Where no sum or product rounds: those are drawn by no graph."""
+    """Sums and products in the order of the indices; no graph is drawn where they round."""
     out, indices, updates = operands
     axis = at["axis"] % len(out.shape)
     extent = out.shape[axis]
@@ -321,7 +321,8 @@ def scatter(operands: list[Value], at: dict[str, Any]) -> list[Value]:
         met = places == np.where(index < 0, index + extent, index)
         update = updates.map(lambda part: np.broadcast_to(np.take(part, [step], axis), out.shape))  # noqa: B023
         if at["reduction"] != "none":
-            (update,) = OPERATORS[{"max": "maximum", "min": "minimum"}[at["reduction"]]]([out, update], {})
+            op = {"max": "maximum", "min": "minimum"}.get(at["reduction"], at["reduction"])
+            (update,) = OPERATORS[op]([out, update], {})
         parts = [np.where(met, new, old) for new, old in zip(update.parts(), out.parts())]
         unknown = np.take(indices.unknown, [step], axis)
         out = type(out)(out.dtype, *(np.where(unknown, w, part) for w, part in zip(wide.parts(), parts)))

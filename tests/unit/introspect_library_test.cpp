@@ -147,6 +147,44 @@ help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), ran
 )text");
 }
 
+// As `kgen introspect --check` asks.
+TEST_CASE("library: headers that are checked stand beside the built-in kernels, and for those of the same headers") {
+  LibraryCopy library;
+  library.options.spec_files.push_back(library.folder.write("ops.yaml", R"(ops:
+- op: shifted
+  kind: elementwise
+  types: {T: float}
+  operands: {x: T}
+  results: {out: T}
+  kernel: mine::Shifted
+)"));
+  const std::string header = library.folder.write("mine/shifted.hpp", R"(#pragma once
+#include "kgen/introspect.hpp"
+#include "kgen/vec.hpp"
+namespace mine {
+struct KGEN_KERNEL(shifted) Shifted {
+  template <kgen::Float X>
+  static KGEN_FN auto apply(X x) { return x + 1; }
+};
+}
+)");
+  library.options.headers = {header};
+  CHECK(library.load_messages() == "");
+  library.options.headers.push_back((library.folder.path / "kgen/matmul.hpp").string());
+  CHECK(library.load_messages() == "");
+  library.edit("mine/shifted.hpp", "apply(X x) { return x", "apply(X value) { return value");
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(templates/ops.yaml:5:14: error: operand 1 of 'shifted' is called 'x', but 'value' in its kernel 'mine::Shifted'
+    5 |   operands: {x: T}
+      |              ^
+templates/mine/shifted.hpp:7:31: note: it is declared here
+    7 |   static KGEN_FN auto apply(X value) { return value + 1; }
+      |                               ^
+help: correct the operator or its kernel, whichever is wrong
+)text");
+}
+
 // The planner knows of kernels what their declarations say, and nothing else.
 TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing is fused behind it") {
   LibraryCopy library;

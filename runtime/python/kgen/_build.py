@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,8 +12,9 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
+from . import _kgen
 from ._errors import BuildError
 from ._files import hash_of, locked, writing_to
 from ._home import home
@@ -38,9 +40,23 @@ def build(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool 
     verbose   print what the build prints
 
     CXX, CXXFLAGS and CMAKE_ARGS of the environment hold. Nothing is compiled that is built already, and processes that build the
-    same folder wait for each other. Raises BuildError, which names the program or package that is missing, or has the compiler's
-    messages.
+    same folder wait for each other. The library is there until the folder is built anew from other source; kgen.load and
+    kgen.load_built open it before anybody else can. Raises BuildError, which names the program or package that is missing, or has
+    the compiler's messages.
     """
+    with _built(source, folder, verbose) as library:
+        return library
+
+
+def open_built(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool = False) -> _kgen.Library:
+    """Builds as kgen.build does, and opens the library while nobody else can build in its place."""
+    with _built(source, folder, verbose) as library:
+        return _kgen.Library(str(library), graph_of(Path(source)))
+
+
+@contextlib.contextmanager
+def _built(source: PathLike, folder: Optional[PathLike], verbose: bool) -> Iterator[Path]:
+    """The library, while no other process and thread builds in its folder."""
     source_folder = Path(source).resolve()
     graph = graph_of(source_folder)
     build_folder = Path(folder).resolve() if folder is not None else source_folder / ".kgen" / "python"
@@ -51,14 +67,14 @@ def build(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool 
         with locked(build_folder):
             content = _content_of(source_folder)
             known = _known(build_folder, content)
-            if known is not None:
-                return known
-            language = _language_of(source_folder)
-            _require_tools(language)
-            log = _run_cmake(source_folder, build_folder, graph, language)
-            if verbose:
-                print(log)
-            return _keep(build_folder, graph, content)
+            if known is None:
+                language = _language_of(source_folder)
+                _require_tools(language)
+                log = _run_cmake(source_folder, build_folder, graph, language)
+                if verbose:
+                    print(log)
+                known = _keep(build_folder, graph, content)
+            yield known
 
 
 def _require_name(folder: Path) -> None:

@@ -8,14 +8,16 @@ class Parameter:
     on_host: bool
     type: str
 
+class Library:
+    def __init__(self, path: str, graph: str) -> None: ...
+
 class Model:
     inputs: List[Parameter]
     outputs: List[Parameter]
     dlpack_device: Tuple[int, int]
     def __init__(
         self,
-        library: str,
-        graph: str,
+        library: Library,
         weights_directory: str,
         threads: int,
         check: bool,

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
-from ._build import build
+from . import _kgen
+from ._build import open_built
 from ._files import hash_of, locked, writing_to
 from ._home import generator
 from ._model import Model, make_model
@@ -55,7 +56,7 @@ def load(
             if not (source / "plan.yaml").is_file() or not stamp.is_file() or stamp.read_text() != content:
                 plan(path, source, target=target, arch=arch, check=check, specs=specs, kernels=kernels)
                 stamp.write_text(content)
-            library = build(source, work / "build", verbose=verbose)
+            library = open_built(source, work / "build", verbose=verbose)
     options: Dict[str, Any] = dict(threads=threads, check=check, device=device, eager=eager, synchronous=synchronous)
     return make_model(library, graph_of(source), source, {**options, "weights_directory": _weights(weights, path.parent)})
 
@@ -75,7 +76,7 @@ def load_built(
 
     Arguments as for kgen.load and kgen.build; `weights` is by default the folder itself."""
     source_folder = Path(source).resolve()
-    library = build(source_folder, folder)
+    library = open_built(source_folder, folder)
     options: Dict[str, Any] = dict(threads=threads, check=check, device=device, eager=eager, synchronous=synchronous)
     options["weights_directory"] = _weights(weights, source_folder)
     return make_model(library, graph_of(source_folder), source_folder, options)
@@ -102,7 +103,7 @@ def load_library(
     path = Path(library).resolve()
     name = graph if graph is not None else path.stem.rpartition("-")[0] or path.stem
     options: Dict[str, Any] = dict(threads=threads, check=check, device=device, eager=eager, synchronous=synchronous)
-    return make_model(path, name, path.parent, {**options, "weights_directory": _weights(weights, path.parent)})
+    return make_model(_kgen.Library(str(path), name), name, path.parent, {**options, "weights_directory": _weights(weights, path.parent)})
 
 
 def cache() -> Path:

@@ -169,10 +169,10 @@ class Model(_kgen.Model):
         return f"<kgen model {self.graph}({inputs}) -> {outputs}>"
 
 
-def make_model(library: Path, graph: str, source: Path, options: Dict[str, Any]) -> Model:
+def make_model(library: _kgen.Library, graph: str, source: Path, options: Dict[str, Any]) -> Model:
     """A model whose class is named after the graph and documents it, so that help(model) says its inputs."""
     kind = type(graph, (Model,), {"__module__": "kgen", "graph": graph, "source": source})
-    model: Model = kind(library=str(library), graph=graph, **options)
+    model: Model = kind(library=library, **options)
     kind.__doc__ = _describe(model)
     return model
 

@@ -7,7 +7,7 @@
 
 namespace kgen::python {
 
-// The C ABI as the library has it. Throws StatusError.
+// The C ABI as the library has it. Throws StatusError. Once it is opened, the file may go.
 class Library {
  public:
   Library(const std::string& path, const std::string& graph);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory_resource>
+#include <utility>
 
 #include "runtime/python/src/errors.hpp"
 
@@ -98,29 +99,29 @@ void note_error(void* context, const char*, const char* message) { *static_cast<
 
 }  // namespace
 
-Model::Model(const std::string& library, const std::string& graph, const std::string& weights_directory, int threads,
-             bool check, int device, bool eager, bool synchronous)
-    : library_(library, graph), threads_(threads), process_(forks) {
+Model::Model(std::shared_ptr<const Library> library, const std::string& weights_directory, int threads, bool check,
+             int device, bool eager, bool synchronous)
+    : library_(std::move(library)), threads_(threads), process_(forks) {
   watch_forks();
   if (threads_are_lost && threads != 1) {
     throw StatusError("KGEN_INVALID_ARGUMENT",
                       std::string("this process was forked from one that had run models: ") + after_fork);
   }
-  inputs_ = describe(library_, "input", library_.input_count(library_.graph), library_.input);
-  outputs_ = describe(library_, "output", library_.output_count(library_.graph), library_.output);
+  inputs_ = describe(*library_, "input", library_->input_count(library_->graph), library_->input);
+  outputs_ = describe(*library_, "output", library_->output_count(library_->graph), library_->output);
   const kgen_load_options options = {weights_directory.c_str(), threads, check, device, eager, synchronous};
   kgen_status status;
   {
     const nb::gil_scoped_release running;
-    status = library_.load(library_.graph, &options, &model_);
+    status = library_->load(library_->graph, &options, &model_);
   }
-  library_.require(status);
+  library_->require(status);
   if (threads_ != 1) threads_have_run = true;
-  library_.require(library_.device(model_, &device_));
+  library_->require(library_->device(model_, &device_));
 }
 
 Model::~Model() {
-  if (process_ == forks) library_.free(model_);  // in a forked child the memory goes with the process
+  if (process_ == forks) library_->free(model_);  // in a forked child the memory goes with the process
 }
 
 void Model::require_usable_here() const {
@@ -168,10 +169,10 @@ nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
   {
     const nb::gil_scoped_release running;
     const std::lock_guard lock(run_mutex_);
-    status = library_.run_on(model_, inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
+    status = library_->run_on(model_, inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
                              static_cast<int>(outputs.size()), stream);
   }
-  library_.require(status);
+  library_->require(status);
   if (!out.is_none()) return out;
   const nb::handle like = first == nullptr ? nb::handle() : objects[static_cast<std::size_t>(first - tensors.data())];
   return finished(made, results, first, like);
@@ -209,7 +210,7 @@ double Model::time_interface(nb::sequence inputs, nb::sequence outputs, int coun
   for (Borrowed& result : results) out.push_back(&result.tensor);
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) {
-    library_.require(library_.run_on(model_, in.data(), static_cast<int>(in.size()), out.data(),
+    library_->require(library_->run_on(model_, in.data(), static_cast<int>(in.size()), out.data(),
                                      static_cast<int>(out.size()), nullptr));
   }
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / count;
@@ -284,10 +285,10 @@ std::shared_ptr<const Model::Shapes> Model::shapes_of(Inputs inputs) {
   {
     const nb::gil_scoped_release asking;
     const std::lock_guard lock(run_mutex_);
-    status = library_.output_shapes(model_, inputs.data(), static_cast<int>(inputs.size()), places.data(),
+    status = library_->output_shapes(model_, inputs.data(), static_cast<int>(inputs.size()), places.data(),
                                     static_cast<int>(places.size()));
   }
-  library_.require(status);
+  library_->require(status);
   const std::lock_guard lock(shapes_mutex_);
   shapes_ = shapes;
   return shapes;
@@ -347,9 +348,9 @@ void* Model::stream_of(const Borrowed* first) const {
 
 std::vector<std::string> Model::state_names() const {
   std::vector<std::string> names;
-  for (int i = 0; i < library_.state_count(model_); ++i) {
+  for (int i = 0; i < library_->state_count(model_); ++i) {
     const char* name = nullptr;
-    library_.require(library_.state_name(model_, i, &name));
+    library_->require(library_->state_name(model_, i, &name));
     names.emplace_back(name);
   }
   return names;
@@ -361,7 +362,7 @@ DLTensor Model::state_view(const std::string& name) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] != name) continue;
     DLTensor view{};
-    library_.require(library_.state(model_, static_cast<int>(i), &view));
+    library_->require(library_->state(model_, static_cast<int>(i), &view));
     return view;
   }
   throw nb::key_error(name.c_str());
@@ -406,7 +407,7 @@ void Model::reset_state() {
   require_usable_here();
   const nb::gil_scoped_release running;
   const std::lock_guard lock(run_mutex_);
-  library_.require(library_.reset_state(model_));
+  library_->require(library_->reset_state(model_));
 }
 
 // ---- profile
@@ -415,23 +416,23 @@ void Model::profile_start() {
   require_usable_here();
   const nb::gil_scoped_release running;
   const std::lock_guard lock(run_mutex_);
-  library_.require(library_.profile_start(model_));
+  library_->require(library_->profile_start(model_));
 }
 
 void Model::profile_stop(const std::string& trace_path) {
   require_usable_here();
   const nb::gil_scoped_release running;
   const std::lock_guard lock(run_mutex_);
-  library_.require(library_.profile_stop(model_, trace_path.empty() ? nullptr : trace_path.c_str()));
+  library_->require(library_->profile_stop(model_, trace_path.empty() ? nullptr : trace_path.c_str()));
 }
 
 std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> Model::profile() {
   const nb::gil_scoped_release reading;
   const std::lock_guard lock(run_mutex_);
   std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> rows;
-  for (int i = 0; i < library_.profile_count(model_); ++i) {
+  for (int i = 0; i < library_->profile_count(model_); ++i) {
     kgen_profile_entry entry;
-    library_.require(library_.profile_get(model_, i, &entry));
+    library_->require(library_->profile_get(model_, i, &entry));
     rows.emplace_back(entry.name, entry.count, entry.total_ns);
   }
   return rows;

@@ -18,8 +18,8 @@ namespace kgen::python {
 // functions throw StatusError, or exceptions of Python's that name the argument.
 class Model {
  public:
-  Model(const std::string& library, const std::string& graph, const std::string& weights_directory, int threads,
-        bool check, int device, bool eager, bool synchronous);
+  Model(std::shared_ptr<const Library> library, const std::string& weights_directory, int threads, bool check,
+        int device, bool eager, bool synchronous);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -70,7 +70,7 @@ class Model {
   void require_usable_here() const;
   DLTensor state_view(const std::string& name);
 
-  Library library_;
+  std::shared_ptr<const Library> library_;
   kgen_model* model_ = nullptr;
   std::vector<Parameter> inputs_;
   std::vector<Parameter> outputs_;

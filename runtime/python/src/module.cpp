@@ -1,5 +1,6 @@
 // kgen._kgen: what of the package is C++. Python's side of it is kgen/_model.py.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -8,6 +9,7 @@
 #include "runtime/python/src/model.hpp"
 
 namespace nb = nanobind;
+using kgen::python::Library;
 using kgen::python::Model;
 using kgen::python::Parameter;
 
@@ -52,10 +54,13 @@ NB_MODULE(_kgen, module) {
       .def_prop_ro("type", &Parameter::type, "As in graphs: 'f32[M, 512]'.")
       .def("__repr__", [](const Parameter& self) { return self.name + ": " + self.type(); });
 
+  nb::class_<Library>(module, "Library", "A library that is open, so that its file may go.")
+      .def(nb::init<const std::string&, const std::string&>(), nb::arg("path"), nb::arg("graph"));
+
   nb::class_<Model>(module, "Model", nb::is_weak_referenceable())
-      .def(nb::init<const std::string&, const std::string&, const std::string&, int, bool, int, bool, bool>(),
-           nb::arg("library"), nb::arg("graph"), nb::arg("weights_directory"), nb::arg("threads"), nb::arg("check"),
-           nb::arg("device"), nb::arg("eager"), nb::arg("synchronous"))
+      .def(nb::init<std::shared_ptr<const Library>, const std::string&, int, bool, int, bool, bool>(),
+           nb::arg("library"), nb::arg("weights_directory"), nb::arg("threads"), nb::arg("check"), nb::arg("device"),
+           nb::arg("eager"), nb::arg("synchronous"))
       .def("__call__", &Model::call)
       .def_prop_ro("inputs", &Model::inputs, "What the model is called with, in order.")
       .def_prop_ro("outputs", &Model::outputs, "What a call returns, in order.")

@@ -22,8 +22,7 @@ UNARY = {
     "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "ceil": "ceil", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
     "floor": "floor", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "neg": "neg", "_neg_view": "neg",
-    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sgn": "sign",
-    "sign": "sign", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
+    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
     "tanh": "tanh", "trunc": "trunc", "fix": "trunc", "relu6": "relu6", "mish": "mish", "log_sigmoid": "log_sigmoid",
     "logical_not": "logical_not", "bitwise_not": "bitwise_not", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
 }  # fmt: skip
@@ -71,6 +70,8 @@ class Builder:
     """What rules write with. Raises Unsupported."""
 
     graph: Graph
+    is_unfused = False
+    """Whether the graph rounds after every operator."""
 
     def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
         raise NotImplementedError
@@ -102,6 +103,10 @@ class Builder:
         if value is None or dtype == torch.bool:
             return value
         return float(value) if dtype.is_floating_point else int(value)
+
+    def dtype_within(self, dtype: torch.dtype) -> torch.dtype:
+        """Of the steps of what PyTorch rounds once, at its end."""
+        return torch.float32 if self.is_unfused and dtype in (torch.bfloat16, torch.float16) else dtype
 
     def tensor(self, value: Operand, dtype: torch.dtype) -> Value:
         cast = self.cast(value, dtype)
@@ -159,6 +164,13 @@ def size_of(shape: Sequence[Dim]) -> Dim:
     for extent in shape:
         total = total * extent
     return total
+
+
+def broadcast_shape(one: Sequence[Dim], other: Sequence[Dim]) -> List[Dim]:
+    """Of two that PyTorch has found to fit."""
+    rank = max(len(one), len(other))
+    extents = [[1] * (rank - len(each)) + list(each) for each in (one, other)]
+    return [right if left == 1 else left for left, right in zip(*extents)]
 
 
 def refuse(reason: str) -> Any:
@@ -413,12 +425,14 @@ RULES["mv"] = RULES["dot"] = RULES["mm"]
 
 @aten("addmm", "baddbmm")
 def _(b: Builder, out: Value, bias: Value, left: Value, right: Value, beta: float = 1, alpha: float = 1) -> Value:
-    product = b.emit("matmul", [left, right], out.dtype, out.shape)
+    dtype = b.dtype_within(out.dtype)
+    bias, left, right = (b.cast(each, dtype) for each in (bias, left, right))
+    product = b.emit("matmul", [left, right], dtype, out.shape)
     if alpha != 1:
-        product = b.emit("mul", [product, b.cast(alpha, out.dtype)], out.dtype, out.shape)
+        product = b.emit("mul", [product, b.cast(alpha, dtype)], dtype, out.shape)
     if beta != 1:
-        bias = b.emit("mul", [bias, b.cast(beta, out.dtype)], out.dtype, bias.shape)
-    return b.emit("add", [product, bias], out.dtype, out.shape)
+        bias = b.emit("mul", [bias, b.cast(beta, dtype)], dtype, bias.shape)
+    return b.cast(b.emit("add", [product, bias], dtype, out.shape), out.dtype)
 
 
 @aten("addmv")
@@ -431,8 +445,26 @@ def _(b: Builder, out: Value, bias: Value, matrix: Value, line: Value, beta: flo
 def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None) -> Value:
     line = x.rank == 1
     rows = b.reshape(x, (1, *x.shape)) if line else x
-    operands = [rows, weight] + ([bias] if bias is not None else [])
-    return b.reshape(b.emit("linear", operands, out.dtype, (1, *out.shape) if line else out.shape), out.shape)
+    dtype = out.dtype if bias is None else b.dtype_within(out.dtype)
+    operands = [b.cast(each, dtype) for each in ([rows, weight] if bias is None else [rows, weight, bias])]
+    result = b.emit("linear", operands, dtype, (1, *out.shape) if line else out.shape)
+    return b.cast(b.reshape(result, out.shape), out.dtype)
+
+
+@aten("_trilinear")
+def _(b: Builder, out: Value, one: Value, two: Value, three: Value, expand_1: Sequence[int], expand_2: Sequence[int],
+      expand_3: Sequence[int], summed: Sequence[int], *_: Any) -> Value:  # fmt: skip
+    """Products of three that broadcast, after axes of one were put in, and their sum; torch.nn.Bilinear's."""
+    sides = []
+    for side, places in ((one, expand_1), (two, expand_2), (three, expand_3)):
+        shape: List[Dim] = list(side.shape)
+        for axis in sorted(places):
+            shape.insert(axis, 1)
+        sides.append(b.reshape(b.tensor(side, out.dtype), shape))
+    product = sides[0]
+    for side in sides[1:]:
+        product = b.emit("mul", [product, side], out.dtype, broadcast_shape(product.shape, side.shape))
+    return b.emit("sum", [product], out.dtype, out.shape, axes=sorted(summed)) if summed else product
 
 
 # ---- normalisation -------------------------------------------------------------------------------------------------------
@@ -481,9 +513,8 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Valu
     return (result, None, None) if isinstance(out, tuple) else result
 
 
-@aten("_native_batch_norm_legit.no_stats")
-def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training: bool, _momentum: float, eps: float) -> Any:
-    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+def _by_its_statistics(b: Builder, x: Value, weight: Operand, bias: Operand, eps: float) -> Tuple[Value, Value, Value]:
+    """Batch normalisation, with the mean and the variance of each channel, whose other axes are kept."""
     axes = [axis for axis in range(x.rank) if axis != 1]
     one = tuple(x.shape[1] if axis == 1 else 1 for axis in range(x.rank))
     mean = b.emit("mean", [x], x.dtype, one, axes=axes, keepdims=True)
@@ -493,7 +524,38 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training:
     for op, part in (("mul", weight), ("add", bias)):
         if isinstance(part, Value):
             result = b.emit(op, [result, b.reshape(part, one)], x.dtype, x.shape)
-    return result, None, None
+    return result, mean, variance
+
+
+@aten("_native_batch_norm_legit.no_stats")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training: bool, _momentum: float, eps: float) -> Any:
+    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+    return _by_its_statistics(b, x, weight, bias, eps)[0], None, None
+
+
+@aten("_native_batch_norm_legit_functional")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Value, variance: Value, training: bool, momentum: float,
+      eps: float) -> Any:  # fmt: skip
+    """As torch.compile has one in training: the running statistics are results."""
+    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+    if not training:
+        result = RULES["batch_norm"](b, out[0], x, weight, bias, mean, variance, False, momentum, eps)
+        return result, None, None, mean, variance
+    require(x.dtype == mean.dtype, "running statistics in another dtype than what is normalised")
+    result, *found = _by_its_statistics(b, x, weight, bias, eps)
+    count = b.cast(size_of([extent for axis, extent in enumerate(x.shape) if axis != 1]), x.dtype)
+    one = found[0].shape
+    unbiased = b.emit("div", [b.emit("mul", [found[1], count], x.dtype, one), _less_one(b, count, x.dtype)], x.dtype, one)
+    following = []
+    for running, new in ((mean, found[0]), (variance, unbiased)):
+        kept = b.emit("mul", [running, 1.0 - momentum], x.dtype, running.shape)
+        added = b.emit("mul", [b.reshape(new, running.shape), float(momentum)], x.dtype, running.shape)
+        following.append(b.emit("add", [kept, added], x.dtype, running.shape))
+    return result, None, None, *following
+
+
+def _less_one(b: Builder, count: Operand, dtype: torch.dtype) -> Operand:
+    return b.emit("sub", [count, 1.0], dtype, ()) if isinstance(count, Value) else count - 1  # type: ignore[operator, unused-ignore]
 
 
 @aten("instance_norm")

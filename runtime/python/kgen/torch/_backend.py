@@ -21,9 +21,11 @@ from .._files import scratch_folder, writing_to
 from .._load import cache, load
 from .._model import Model
 from ._convert import Converter, _outline, add_dims, is_assertion, is_same, is_size, line_of, name_of, range_of_size
+from ._decompositions import decompositions
 from ._devices import load_options, main_device, tensors_of
 from ._frozen import Edition, Named, freeze, frozen_inputs, name_inputs
 from ._graph import Graph, Unsupported, Value, extent_of, write_weights
+from ._views import is_apart, is_view, set_views_apart
 
 log = logging.getLogger("kgen.torch")
 _most_editions = 8  # of one graph, for as many modules of a class
@@ -85,13 +87,9 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
         report = Report(left=["everything: gradients are needed; call under torch.no_grad()"])
         _tell(report)
         return module.forward
-    decompositions: Any = torch._decomp.core_aten_decompositions()
-    from ._aten import rule_of
-
-    table = {op: rule for op, rule in decompositions.items() if rule_of(name_of(op)) is None}
     compiler: Any = aot_autograd(
         fw_compiler=lambda graph, _: _compile(graph, replace(settings, frozen=frozen_inputs(graph, inputs))),
-        decompositions=table,
+        decompositions=decompositions(),
         keep_inference_input_mutations=False,
     )
     compiled: Callable[..., Any] = compiler(module, example_inputs)
@@ -122,8 +120,9 @@ def _partitioned(
     says of a node that it cannot be."""
     report = Report()
     copy = GraphModule(module, deepcopy(module.graph))  # which the partitioner changes
+    set_views_apart(copy.graph)
     partitioner = CapabilityBasedPartitioner(copy, _Support(report, refused, settings.device), allows_single_node_partition=True)
-    partitions = [part for part in partitioner.propose_partitions() if any(_computes(node) for node in part.nodes)]
+    partitions = [part for part in partitioner.propose_partitions() if any(_is_work(node) for node in part.nodes)]
     fused = partitioner.fuse_partitions(partitions)
     for name, part in list(fused.named_children()):
         if not isinstance(part, GraphModule):
@@ -145,6 +144,11 @@ def _computes(node: FxNode) -> bool:
     return node.op == "call_function" and not is_size(node) and "getitem" not in str(node.target)
 
 
+def _is_work(node: FxNode) -> bool:
+    """Whether it makes numbers, or memory: views cost PyTorch nothing."""
+    return _computes(node) and not is_view(node)
+
+
 class _Support(OperatorSupportBase):
     """Whether a node can be written, found by writing it; `refused` has those of which it is known that they cannot be."""
 
@@ -154,7 +158,7 @@ class _Support(OperatorSupportBase):
         self._device = device
 
     def is_node_supported(self, submodules: Any, node: FxNode) -> bool:
-        if node.op != "call_function" or is_assertion(node) or is_size(node):
+        if node.op != "call_function" or is_assertion(node) or is_size(node) or is_apart(node):
             return False
         if node.name in self._refused:
             return self._refuse(self._refused[node.name])
@@ -193,22 +197,15 @@ def _memory_is_read(node: FxNode) -> bool:
     """Whether as_strided reads the memory of a node as it lies, perhaps through views of it: kgen's results lie elsewhere."""
     return any(
         ("as_strided" in str(user.target) and not is_same(user))
-        or (_is_view(user) and user.args[0] is node and _memory_is_read(user))
+        or (is_view(user) and user.args[0] is node and _memory_is_read(user))
         for user in node.users
-    )
-
-
-def _is_view(node: FxNode) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and any(
-        each.alias_info is not None and not each.alias_info.is_write for each in schema.returns
     )
 
 
 def _graph_of(part: GraphModule, name: str, settings: _Settings) -> Tuple[Graph, List[int]]:
     """And which of the part's arguments are inputs of the graph. Raises Unsupported."""
     graph = Graph(name, numerics=settings.numerics)
-    converter = Converter(graph)
+    converter = Converter(graph, settings.numerics == "match_unfused")
     placeholders = _placeholders_of(part)
     tensors = [node for node in placeholders if isinstance(node.meta.get("val"), torch.Tensor) and node.name not in settings.frozen]
     add_dims(graph, [node.meta["val"] for node in tensors], {})

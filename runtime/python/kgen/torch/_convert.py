@@ -12,7 +12,7 @@ import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.fx import Node as FxNode
 
-from . import _aten_attention, _aten_memory, _aten_windows  # noqa: F401  (their rules)
+from . import _aten_attention, _aten_memory, _aten_signs, _aten_windows  # noqa: F401  (their rules)
 from ._aten import Builder, rule_of
 from ._aten_complex import DTYPES as COMPLEX_DTYPES
 from ._aten_complex import Complex, complex_rule_of, is_complex, part_of
@@ -81,8 +81,9 @@ def line_in(trace: str) -> str:
 class Converter(Builder):
     """Converts node after node. Reasons against are gathered, so that all are told at once."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, is_unfused: bool = False) -> None:
         self.graph = graph
+        self.is_unfused = is_unfused
         self.values: Dict[FxNode, Any] = {}
         self.problems: List[str] = []
         self._wanted = ""

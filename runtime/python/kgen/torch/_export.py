@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -67,7 +68,7 @@ def from_torch(
     if not isinstance(module, ExportedProgram):
         module = _exported(module, example_inputs, dict(kwargs or {}), dynamic_shapes)
     program = _decomposed(module)
-    graph = _graph_of(program, name or target.stem, _dim_names(program, dynamic_shapes))
+    graph = _graph_of(program, name or target.stem, _dim_names(program, dynamic_shapes), numerics == "match_unfused")
     _write(graph, target, numerics)
     return Exported(target, tuple(v.name for v in graph.inputs), tuple(v.name for v in graph.outputs))
 
@@ -84,7 +85,7 @@ def _exported(module: Any, inputs: Sequence[Any], kwargs: Dict[str, Any], dynami
     try:
         with torch.no_grad():
             return torch.export.export(module.eval(), tuple(inputs), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
-    except GuardOnDataDependentSymNode as problem:
+    except (GuardOnDataDependentSymNode, DataDependentOutputException) as problem:
         what = "the module cannot be written as a graph: its Python goes on by numbers that only a run knows; write it with torch.where"
         raise ExportError(f"{what}\n    {line_in(str(problem))}\n{problem}") from problem
     finally:
@@ -150,9 +151,9 @@ def _specs_of(shapes: Any) -> List[Any]:
     return [shapes]
 
 
-def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) -> Graph:
+def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str], is_unfused: bool) -> Graph:
     graph = Graph(name)
-    converter = Converter(graph)
+    converter = Converter(graph, is_unfused)
     nodes = list(program.graph.nodes)
     placeholders = {node.name: node for node in nodes if node.op == "placeholder"}
     signature = program.graph_signature
