@@ -130,7 +130,7 @@ class FileImporter {
       } else if (!range) {
         diagnostics_.error({},
                            fmt::format("--dim {}: it should be a range such as 1..512, a number, or what it follows "
-                                       "from, such as past + 1",
+                                       "from, such as past + 1 or 32*h",
                                        each));
       }
     }
@@ -193,7 +193,14 @@ class FileImporter {
   bool write(const ImportedModel& imported, const std::string& weights_file) {
     std::vector<const StoredTensor*> tensors;
     for (const StoredTensor& each : imported.weights) tensors.push_back(&each);
-    const std::string weights = (fs::path(options_.output).parent_path() / weights_file).string();
+    const fs::path folder = fs::path(options_.output).parent_path();
+    std::error_code error;
+    if (!folder.empty()) fs::create_directories(folder, error);
+    if (error) {
+      report_failure(diagnostics_, "make", folder, error);
+      return false;
+    }
+    const std::string weights = (folder / weights_file).string();
     if (!tensors.empty() && !write_safetensors(weights, tensors, diagnostics_)) return false;
     return replace_file(options_.output, imported.graph, diagnostics_);
   }

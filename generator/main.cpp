@@ -459,7 +459,7 @@ CLI::App* add_import(CLI::App& app, Arguments& arguments) {
   import
       ->add_option("--dim", arguments.import.dims,
                    "The range of a symbolic dim (without it 1..8192), its one value, or the dims that it follows from: "
-                   "NAME=past + 1")
+                   "NAME=past + 1, NAME=32*h")
       ->type_name("NAME=RANGE")
       ->allow_extra_args(false);
   import->add_option("--example", arguments.import.example,

@@ -12,23 +12,30 @@
 namespace kgen {
 namespace {
 
-// "call.input_extent(0, 1)"
+// "call.input_extent(0, 1)", "(call.input_extent(0, 1) - P) / 32"
 std::string found_text(const Plan& plan, const DimSource& source, const std::string& call) {
-  if (source.kind != DimSource::Kind::element)
-    return fmt::format("{}.input_extent({}, {})", call, source.input, source.axis);
+  if (source.kind != DimSource::Kind::element) {
+    std::string extent = fmt::format("{}.input_extent({}, {})", call, source.input, source.axis);
+    if (source.rest != Dim(0)) extent = fmt::format("{} - ({})", extent, cpp_text(source.rest));
+    if (source.step == 1) return extent;
+    return fmt::format(fmt::runtime(source.rest != Dim(0) ? "({}) / {}" : "{} / {}"), extent, source.step);
+  }
   const Graph& graph = plan.main.fused.graph;
   if (graph.type(graph.inputs[source.input].value).shape.empty())
     return fmt::format("{}.input_scalar({})", call, source.input);
   return fmt::format("{}.input_element({}, {})", call, source.input, source.element);
 }
 
-// Those that are among `dims`, in their own order.
+// Those that are among `dims`, and those that these follow from, in their own order.
 std::vector<const DimSource*> needed_of(const std::vector<DimSource>& sources, const std::vector<std::string>& dims) {
-  const std::set<std::string_view> needed(dims.begin(), dims.end());
+  std::set<std::string, std::less<>> needed(dims.begin(), dims.end());
   std::vector<const DimSource*> found;
-  for (const DimSource& source : sources) {
-    if (needed.contains(source.name)) found.push_back(&source);
+  for (std::size_t i = sources.size(); i-- > 0;) {
+    if (!needed.contains(sources[i].name)) continue;
+    found.push_back(&sources[i]);
+    for (std::string& each : sources[i].rest.symbols()) needed.insert(std::move(each));
   }
+  std::reverse(found.begin(), found.end());
   return found;
 }
 

@@ -65,17 +65,39 @@ Content line_of(const Shape& shape, DType dtype = DType::i64) {
 // ---- elements
 // --------------------------------------------------------------------------------------------------------
 
-// As the dtype holds it; nothing where it does not.
-std::optional<ContentElement> stored(ContentElement element, DType dtype) {
+bool is_symbolic(const ContentElement& element) {
+  const Dim* dim = std::get_if<Dim>(&element);
+  return dim && !dim->is_constant();
+}
+
+// As the dtype holds it; nothing where it does not. A size is kept as a float where the dtype holds each that it may be.
+std::optional<ContentElement> stored(ContentElement element, DType dtype, const DimRanges& ranges) {
   if (dtype == DType::boolean || !info(dtype).floating) {
     const Dim* dim = std::get_if<Dim>(&element);
     if (!dim) return std::nullopt;
     if (dim->is_constant() && !integer_holds(dtype, Number(dim->constant()))) return std::nullopt;
     return element;
   }
+  if (is_symbolic(element)) {
+    const std::int64_t most = std::int64_t{1} << (dtype == DType::f64 ? 53 : dtype == DType::f32 ? 24 : 0);
+    const DimRange range = std::get<Dim>(element).range(ranges);
+    return range.low >= -most && range.high <= most ? std::optional(element) : std::nullopt;
+  }
   const auto number = number_of(element);
   const auto rounded = number ? round_to_dtype(number->real(), dtype) : std::nullopt;
   return rounded ? std::optional<ContentElement>(*rounded) : std::nullopt;
+}
+
+// Beside a size, floats that are whole numbers are such. False: another float is among them.
+bool make_whole(std::vector<ContentElement>& elements) {
+  if (std::none_of(elements.begin(), elements.end(), is_symbolic)) return true;
+  for (ContentElement& each : elements) {
+    const double* real = std::get_if<double>(&each);
+    if (!real) continue;
+    if (!(std::abs(*real) < 0x1p53) || *real != std::trunc(*real)) return false;
+    each = Dim(static_cast<std::int64_t>(*real));
+  }
+  return true;
 }
 
 using ElementFunction = std::function<std::optional<ContentElement>(std::span<const ContentElement>)>;
@@ -96,8 +118,9 @@ Result elementwise(const Job& job, std::optional<DType> result, const ElementFun
   for (std::int64_t i = 0; i < count; ++i) {
     std::vector<ContentElement> elements;
     for (const Content* each : operands) elements.push_back(each->elements[broadcast_index(i, shape, each->shape)]);
+    if (!make_whole(elements)) return std::nullopt;
     auto element = function(elements);
-    if (element) element = stored(std::move(*element), content.dtype);
+    if (element) element = stored(std::move(*element), content.dtype, job.ranges);
     if (!element) return std::nullopt;
     content.elements.push_back(std::move(*element));
   }
@@ -120,9 +143,10 @@ Result arithmetic(const Job& job) { return folded(job, operation); }
 template <Operation operation>
 Result comparison(const Job& job) { return folded(job, operation, DType::boolean); }
 
-// Of whole numbers C's division, which rounds towards zero.
+// Of whole numbers C's division, which rounds towards zero. Of sizes that are floats one that comes out even.
 Result divide(const Job& job) {
   if (job.inputs.size() != 2) return std::nullopt;
+  const bool is_real = job.content(0) && info(job.content(0)->dtype).floating;
   return elementwise(job, {}, [&](std::span<const ContentElement> x) -> std::optional<ContentElement> {
     const auto a = dim_of(x[0]), b = dim_of(x[1]);
     if (a && b && a->is_constant() && b->is_constant()) {
@@ -130,7 +154,10 @@ Result divide(const Job& job) {
       return ContentElement(Dim(a->constant() / b->constant()));
     }
     if (a && a->range(job.ranges).low < 0) return std::nullopt;
-    return apply(Operation::divide, x, job.ranges);
+    auto quotient = apply(Operation::divide, x, job.ranges);
+    const auto rounded = is_real && quotient && a && b ? dim_of(*quotient) : std::nullopt;
+    if (rounded && *rounded * *b != *a) return std::nullopt;
+    return quotient;
   });
 }
 
@@ -189,6 +216,7 @@ Result cast_to(const Job& job, DType dtype) {
       return truth ? std::optional<ContentElement>(Dim(*truth)) : std::nullopt;
     }
     if (info(dtype).floating) {
+      if (is_symbolic(x[0])) return x[0];
       const auto number = number_of(x[0]);
       return number ? std::optional<ContentElement>(number->real()) : std::nullopt;
     }
@@ -259,8 +287,8 @@ Result range(const Job& job) {
   const bool floating = info(start->dtype).floating;
   for (std::int64_t i = 0; i < content.shape[0]; ++i) {
     const double value = a->real() + static_cast<double>(i) * d->real();
-    auto element =
-        stored(floating ? ContentElement(value) : ContentElement(Dim(static_cast<std::int64_t>(value))), start->dtype);
+    auto element = stored(floating ? ContentElement(value) : ContentElement(Dim(static_cast<std::int64_t>(value))),
+                          start->dtype, job.ranges);
     if (!element) return std::nullopt;
     content.elements.push_back(std::move(*element));
   }
@@ -376,7 +404,7 @@ Result reduce(const Job& job) {
   for (std::size_t i = 1; result && i < data->elements.size(); ++i) {
     result = apply(operation, std::array{*result, data->elements[i]}, job.ranges);
   }
-  if (result) result = stored(std::move(*result), data->dtype);
+  if (result) result = stored(std::move(*result), data->dtype, job.ranges);
   if (!result) return std::nullopt;
   const bool keeps = job.integer("keepdims").value_or(1) != 0 && data->shape.size() == 1;
   return one(Content{data->dtype, std::vector<std::int64_t>(keeps ? 1 : 0, 1), {std::move(*result)}});

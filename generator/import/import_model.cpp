@@ -125,6 +125,7 @@ class ModelImporter {
   // A range of a dim that no input has would change nothing, unseen.
   void report_unknown_dims() {
     std::set<std::string> known = parameters_;
+    for (const std::string& parameter : parameters_) known.insert(ClaimedNames().claim(parameter));
     for (const auto& [parameter, symbol] : symbols_) known.insert({parameter, symbol.identifier});
     const auto validate = [&](const std::string& name) {
       if (known.contains(name)) return;
@@ -138,33 +139,45 @@ class ModelImporter {
 
   // What the model calls so: a symbol, or what follows from others. Exporters name some dims "past + sequence".
   Dim dim_of(const std::string& parameter) {
-    const auto given = options_.sums.find(parameter);
+    auto given = options_.sums.find(parameter);
+    if (given == options_.sums.end()) given = options_.sums.find(ClaimedNames().claim(parameter));
     const bool is_given = given != options_.sums.end();
     std::string text = is_given ? given->second : parameter;
     for (std::size_t at; (at = text.find("//")) != text.npos;) text.erase(at, 1);  // Python's division
     const auto sum = parse_expression(text, nullptr);
     const bool is_sum = is_given || (sum && sum->steps.size() > 1);
-    const auto dim = is_sum && sum ? sum_of(*sum, parameter) : std::nullopt;
+    const auto dim = is_sum && sum ? sum_of(*sum, parameter, is_given) : std::nullopt;
     if (is_given && !dim) {
       error("'{}' says nothing of the dim '{}'", given->second, parameter)
-          .note("it should be a sum of others of its dims: " + quoted_list({parameters_.begin(), parameters_.end()}));
+          .note("it should be a sum of others of its dims (" + quoted_list({parameters_.begin(), parameters_.end()}) +
+                "), or of new ones, such as 32*" + parameter.substr(0, 1));
     }
     return dim ? *dim : symbol_of(parameter, {.name = {}, .range = usual_range, .from = {}});
   }
 
-  // Nothing where it is no sum of other dims of the inputs, or never a size.
-  std::optional<Dim> sum_of(const Expression& sum, const std::string& parameter) {
+  // Nothing where it is no sum of other dims of the inputs, or new ones where these may be, or never a size.
+  std::optional<Dim> sum_of(const Expression& sum, const std::string& parameter, bool may_be_new) {
     if (!sums_.insert(parameter).second) return std::nullopt;  // it would follow from itself
     RuleBindings bindings;
     bool good = sum.names.empty();
     for (const std::string& each : sum.variables) {
-      good = good && each != parameter && parameters_.contains(each);
+      good = good && each != parameter && (may_be_new || parameters_.contains(each) || is_multiple(sum, each));
       if (good) bindings[each] = {dim_of(each)};
     }
     sums_.erase(parameter);
     const auto value = good ? evaluate(sum, bindings, builder_.ranges()) : std::nullopt;
     const auto dim = value ? value->as_dim() : std::nullopt;
     return dim && dim->range(builder_.ranges()).high >= 0 ? dim : std::nullopt;
+  }
+
+  // "32*h": exporters write so of h, which may be the extent of no input by itself.
+  bool is_multiple(const Expression& sum, const std::string& of) const {
+    if (sum.variables.size() != 1) return false;
+    const auto value = evaluate(sum, RuleBindings{{of, {Dim::symbol(of)}}}, {});
+    const auto dim = value ? value->as_dim() : std::nullopt;
+    if (!dim || dim->symbols() != std::vector{of}) return false;
+    const std::int64_t step = dim->evaluate({{of, 1}});
+    return step > 1 && *dim == Dim(step) * Dim::symbol(of);
   }
 
   bool import_input(const OnnxValueInfo& input, ImportScope& scope) {

@@ -24,7 +24,7 @@ struct ImportOptions {
   std::string graph_name;    // an identifier
   std::string weights_file;  // the safetensors file, as the graph names it
   std::map<std::string, DimRange, std::less<>> dims;   // ranges by the model's names, or by the graph's
-  std::map<std::string, std::string, std::less<>> sums;  // dims that follow from others, "past + sequence", likewise
+  std::map<std::string, std::string, std::less<>> sums;  // what dims follow from, "past + sequence", "32*h"
   std::map<std::string, Content, std::less<>> bound;   // inputs that have one value, by the model's names
   std::set<std::string, std::less<>> sizes;            // inputs whose elements are dims, by the model's names
 };

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "generator/base/characters.hpp"
 #include "generator/import/evaluate.hpp"
 #include "generator/import/tensor_data.hpp"
 #include "generator/pass/infer/infer_node.hpp"
@@ -61,7 +62,23 @@ void NodeImporter::error(const Place& at, const Diagnostics& problems) {
     said.notes = each.notes;
     said.help = each.help;
     if (each.help == same_dims_advice) said.help += ": --dim NAME=OTHER says so";
+    if (const std::string dim = dim_named_in(each.message); !dim.empty())
+      said.note(fmt::format("--dim {0}=64 gives {0} that value alone, and --dim \"{0}=32*n\" makes it a multiple", dim));
   }
+}
+
+// The dim of the graph that a message speaks of last, of a quotient where there is one; "": none.
+std::string NodeImporter::dim_named_in(std::string_view message) const {
+  if (const auto quotient = message.rfind(")/"); quotient != message.npos) message = message.substr(0, quotient);
+  std::string last;
+  for (std::size_t begin = 0; begin < message.size();) {
+    std::size_t end = begin;
+    while (end < message.size() && (begins_name(message[end]) || is_digit(message[end]))) ++end;
+    std::string word(message.substr(begin, end - begin));
+    if (builder_.ranges().contains(word)) last = std::move(word);
+    begin = end + 1;
+  }
+  return last;
 }
 
 // ---- constants ------------------------------------------------------------------------------------------------------
@@ -89,11 +106,11 @@ std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor,
 // Sizes that are read as data, as a rule for steps alone says.
 std::optional<ImportedValue> NodeImporter::write_sizes(const ImportedValue& sizes, Diagnostics& problems) {
   const Content& content = *sizes.content;
-  RuleList elements, shape;
-  for (const ContentElement& each : content.elements) elements.push_back({std::get<Dim>(each)});
+  RuleList shape;
   for (const std::int64_t extent : content.shape) shape.push_back({Dim(extent)});
   ForeignNode node;
-  node.attributes["elements"] = RuleValue::list(std::move(elements));
+  const RuleValue elements = value_of(content);
+  node.attributes["elements"] = elements.as_list() ? elements : RuleValue::list({elements});
   node.attributes["shape"] = RuleValue::list(std::move(shape));
   node.attributes["type"] = {content.dtype};
   node.outputs = {sizes.name.empty() ? "sizes" : sizes.name};

@@ -97,6 +97,7 @@ class NodeImporter {
   std::optional<ImportedValue> constant_of(const OnnxTensor& tensor, const std::string& name, const std::string& what);
   void error(const Place& at, const Diagnostics& problems);
   void error(const Place& at, const std::string& message);
+  std::string dim_named_in(std::string_view message) const;
 
   const OnnxModel& model_;
   std::string path_, folder_;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace kgen {
 namespace {
@@ -164,10 +166,11 @@ bool write_safetensors(const std::string& path, const std::vector<const StoredTe
   }
   out.close();
   std::error_code error;
-  if (good && out) fs::rename(aside, path, error);
-  if (good && out && !error) return true;
+  if (!good || !out) error = std::error_code(errno ? errno : EIO, std::generic_category());
+  if (!error) fs::rename(aside, path, error);
+  if (!error) return true;
+  diagnostics.error({}, fmt::format("cannot write '{}': {}", path, error.message()));
   fs::remove(aside, error);
-  diagnostics.error({}, fmt::format("cannot write '{}'", path));
   return false;
 }
 

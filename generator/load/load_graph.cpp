@@ -9,6 +9,7 @@
 
 #include "generator/load/fields.hpp"
 #include "generator/load/graph_context.hpp"
+#include "generator/model/known_dims.hpp"
 
 namespace kgen {
 namespace {
@@ -131,24 +132,27 @@ void validate_dim_source(const DimDeclaration& dim, Yaml from, GraphContext& mai
   }
 }
 
-// How the run will know each dim: from an input that has it as an extent, unless it says where from.
+// How the run will know each dim: from the extents of inputs, unless it says where from.
 void validate_dims(GraphContext& main) {
   const bool inputs_are_good = !main.diagnostics().has_errors();
-  std::set<std::string, std::less<>> extents;
-  for (const GraphInput& input : main.graph.inputs) {
-    const auto& type = main.graph.value(input.value).type;
-    for (const Dim& extent : type ? type->shape : Shape{}) {
-      if (const auto symbol = extent.as_symbol()) extents.insert(*symbol);
-    }
+  std::set<std::string, std::less<>> known;
+  for (std::size_t i = 0; i < main.module.declarations.size(); ++i) {
+    if (main.module.sources[i]) known.insert(main.module.declarations[i].name);
   }
+  std::vector<const Shape*> shapes;
+  for (const GraphInput& input : main.graph.inputs) {
+    if (const auto& type = main.graph.value(input.value).type) shapes.push_back(&type->shape);
+  }
+  for (SaidDim& said : dims_said_by(shapes, known)) known.insert(std::move(said.dim));
   for (std::size_t i = 0; i < main.module.declarations.size(); ++i) {
     const DimDeclaration& dim = main.module.declarations[i];
     if (const Yaml from = main.module.sources[i]) {
       validate_dim_source(dim, from, main);
-    } else if (inputs_are_good && main.module.dims.entries.at(dim.name).used && !extents.contains(dim.name)) {
+    } else if (inputs_are_good && main.module.dims.entries.at(dim.name).used && !known.contains(dim.name)) {
       main.diagnostics()
           .error(dim.where, fmt::format("no input says what the dim '{}' is", dim.name))
-          .note(fmt::format("it would be known if an input had the extent {} by itself", dim.name))
+          .note(fmt::format("it would be known if an input had the extent {0} by itself, or a multiple such as 32*{0}",
+                            dim.name))
           .advise(fmt::format("or read it from an input of type i64[]: {}: {{range: {}..{}, from: the_input}}",
                               dim.name, dim.range.low, dim.range.high));
     }

@@ -334,7 +334,9 @@ struct DimSource {
   DimRange range;           // fixed: one number, which it is; else a run checks what it finds
   Kind kind = Kind::fixed;
   std::uint32_t input = 0;  // extent: of which input, and element: the input that holds it
-  std::uint32_t axis = 0;   // extent
+  std::uint32_t axis = 0;   // extent: the dim is (that axis - rest) / step
+  Dim rest = 0;             // over dims whose sources stand before this one
+  std::int64_t step = 1;
   std::int64_t element = 0;
 };
 
@@ -342,7 +344,7 @@ struct Plan {
   std::vector<FunctionPlan> functions;      // as Module::functions
   FunctionPlan main;
   std::vector<StubProgram> stubs;           // unique
-  std::vector<DimSource> dim_sources;       // of main's dims, in their order; of those that a run can find
+  std::vector<DimSource> dim_sources;       // of those of main's dims that a run can find
   std::vector<DimRequirement> open_requirements;  // that a run must check, of the graph and all that it calls
   std::optional<CheckPlan> check;           // planned with the references of check mode
   std::string file;                         // the graph's path

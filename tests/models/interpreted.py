@@ -1,15 +1,16 @@
-"""Library models (libraries.py) through kgen.from_torch and through torch.compile(backend="kgen"): what they write is computed by
-interpreter.py, from the operators' definitions, and compared with PyTorch in f64. Each graph is planned too. Nothing is built, so
+"""Library models (libraries.py) through kgen.from_torch, through torch.compile(backend="kgen"), and through both of PyTorch's ONNX
+exporters and kgen import: what they write is computed by interpreter.py, from the operators' definitions, and compared with PyTorch in f64. Each graph is planned too. Nothing is built, so
 that a hundred models take minutes; prints a line for each. Run by scripts/models --interpreted."""
 
 import argparse
 import copy
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ import torch
 
 import libraries
 from interpreter import Interpreted
-from models import dynamic_shapes, flat
+from models import dynamic_shapes, export, flat
 from zoo import Case, Inputs
 
 import kgen  # noqa: E402
 import kgen.torch  # noqa: E402
+from kgen._home import generator  # noqa: E402
 from kgen.torch import _backend  # noqa: E402
 
-WAYS = ("from_torch", "compile")
+WAYS = ("from_torch", "compile", "dynamo", "script")
 # In f64, but for what models compute in f32 by themselves, such as the angles of rotary embeddings.
 TOLERANCE = 2e-6
 # In types of fewer bits the error may be so many times PyTorch's own, and this much of the greatest number.
@@ -85,6 +87,30 @@ def exported(
     return Interpreted(path)
 
 
+def imported(exporter: str) -> Callable[..., Callable[..., Any]]:
+    """By way of an ONNX model that the exporter writes."""
+
+    def bring_in(
+        case: Case, module: torch.nn.Module, examples: list[torch.Tensor], work: Path, tried: Tried
+    ) -> Callable[..., Any]:
+        model, path = work / "model.onnx", work / f"{case.name}.yaml"
+        in_dtype = replace(case, inputs=lambda sizes: dict(zip(case.inputs(sizes), examples)))
+        export(in_dtype, module, exporter, model)
+        ranges = [f"--dim={name}={low}..{high}" for name, (low, high) in case.dims.items()]
+        command = [generator(), "import", model, "-o", path, "--quiet", "--color", "never", *ranges]
+        said = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if said.returncode:
+            raise AssertionError(said.stderr or f"kgen import: exit {said.returncode}")
+        planned(path, tried)
+        tried.parts = 1
+        model = Interpreted(path)
+        # The exporter leaves out inputs that nothing reads.
+        places = [list(case.inputs(case.sizes[0])).index(name) for name in model.input_names]
+        return lambda *inputs: model(*(inputs[place] for place in places))
+
+    return bring_in
+
+
 def compiled(
     case: Case, module: torch.nn.Module, examples: list[torch.Tensor], work: Path, tried: Tried
 ) -> Callable[..., Any]:
@@ -129,9 +155,8 @@ def try_case(case: Case, way: str, dtype: torch.dtype, work: Path) -> Tried:
                     for inputs in runs
                 ]
             )
-            call = {"from_torch": exported, "compile": compiled}[way](
-                case, module, runs[0], work / way / case.name, tried
-            )
+            bring_in = {"from_torch": exported, "compile": compiled}.get(way) or imported(way)
+            call = bring_in(case, module, runs[0], work / way / case.name, tried)
             for inputs, torchs, expected, sizes in zip(runs, own, exact, case.sizes):
                 found = call(*inputs)
                 if [each.dtype for each in flat(found)] != [each.dtype for each in flat(torchs)]:

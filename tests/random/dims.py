@@ -51,6 +51,11 @@ class Dim:
     def __hash__(self) -> int:
         return hash(tuple(self.terms.items()))
 
+    def slope(self, name: str) -> int:
+        """How many times the symbol is added, where it stands in no product with others; else 0."""
+        within = [factors for factors in self.terms if name in factors]
+        return self.terms[(name,)] if within == [(name,)] else 0
+
     def at(self, sizes: Mapping[str, int]) -> int:
         total = 0
         for factors, count in self.terms.items():

@@ -155,13 +155,13 @@ def choose_outputs(scope: Scope) -> None:
 
 
 def declare_symbols(graph: Graph) -> None:
-    """Those that occur; what no input has as an extent by itself is read from a scalar, or from elements of a line."""
+    """Those that occur; what the inputs' extents do not say is read from a scalar, or from elements of a line."""
     used = {name for body in graph.bodies for type_ in used_types(body) for extent in type_.shape
             for name in extent.symbols}
     used |= {name for body in graph.bodies for node in body.nodes for value in node.attributes.values()
              for each in (value if isinstance(value, list) else [value]) if isinstance(each, Dim)
              for name in each.symbols}
-    given = {extent.text for each in graph.main.inputs.values() for extent in each.type.shape}
+    given = said_by_extents(graph)
     for body in graph.bodies:  # those of nodes that went
         body.requirements = [each for each in body.requirements if {*each.least.symbols, *each.most.symbols} <= used]
     for name in list(graph.symbols):
@@ -181,6 +181,22 @@ def declare_symbols(graph: Graph) -> None:
         read = {name for node in graph.main.nodes for name in node.inputs if isinstance(name, str)}
         if "position" not in read:
             del graph.main.inputs["position"]
+
+
+def said_by_extents(graph: Graph) -> set[str]:
+    """Symbols that an input has as an extent by itself, or in one that is linear in it and has no other that is unknown."""
+    extents = [extent for each in graph.main.inputs.values() for extent in each.type.shape]
+    read = {name for name, symbol in graph.symbols.items() if symbol.source}
+    known: set[str] = set()
+    while True:
+        said = set()
+        for extent in extents:
+            unknown = extent.symbols - known - read
+            if len(unknown) == 1 and extent.slope(*unknown) > 0:
+                said |= unknown
+        if not said:
+            return known
+        known |= said
 
 
 def used_types(body: Body) -> list[Type]:

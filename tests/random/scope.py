@@ -62,7 +62,8 @@ class Scope:
 
     def extent(self) -> Dim:
         if self.graph.symbols and self.chance(0.5):
-            return Dim.symbol(self.one_of(name for name, each in self.graph.symbols.items() if not each.source))
+            symbol = Dim.symbol(self.one_of(name for name, each in self.graph.symbols.items() if not each.source))
+            return symbol * self.integer(2, 4) + self.integer(0, 3) if self.chance(0.1) else symbol
         return Dim.of(self.one_of(EXTENTS))
 
     def shape(self, rank: int) -> Shape:

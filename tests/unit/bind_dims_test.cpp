@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "generator/model/known_dims.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
@@ -58,4 +59,18 @@ TEST_CASE("bind_dims: the verifier sees what is bound elsewhere, or not at all")
   CHECK(dim_problems(plan) == std::vector<std::string>{"a run needs 'M', and nothing says it"});
   plan.dim_sources.back().input = 9;
   CHECK(dim_problems(plan).size() == 2);
+}
+
+TEST_CASE("bind_dims: a dim that an extent is a multiple of, or is more by") {
+  const Shape multiple = {Dim(3), Dim(32) * Dim::symbol("H"), Dim::symbol("P") + Dim::symbol("S") + Dim(1)};
+  const Shape past = {Dim::symbol("P"), Dim::symbol("H") * Dim::symbol("W"), Dim::symbol("A") + Dim::symbol("B")};
+  const Shape negative = {Dim(8) - Dim::symbol("C"), Dim::floor_divide(Dim::symbol("D"), Dim(2))};
+  const std::vector<const Shape*> shapes = {&multiple, &past, &negative};
+  std::vector<std::string> found;
+  for (const SaidDim& each : dims_said_by(shapes, {}))
+    found.push_back(each.dim + " = (" + std::to_string(each.shape) + "." + std::to_string(each.axis) + " - (" +
+                    each.rest.text() + "))/" + std::to_string(each.step));
+  // W is not: H is another dim.
+  CHECK(found == std::vector<std::string>{"P = (1.0 - (0))/1", "H = (0.1 - (0))/32", "S = (0.2 - (P + 1))/1"});
+  CHECK(dims_said_by(shapes, {"P", "H", "S", "A"}).size() == 1);
 }

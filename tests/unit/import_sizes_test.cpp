@@ -160,12 +160,54 @@ TEST_CASE("import: a dim that is called after others follows from them") {
   CHECK(infer_good(imported(cached("total"), options)).type("y") == "f32[length + past_length]");
   CHECK(import_problems(cached("total")).find("write them with the same dims: --dim NAME=OTHER says so") !=
         std::string::npos);
-  options.sums["total"] = "past_length + present";
+  options.sums["total"] = "total + 1";
   CHECK(import_problems(cached("total"), options)
-            .starts_with("m.onnx: 'past_length + present' says nothing of the dim 'total'\n"
-                         "note: it should be a sum of others of its dims: 'length', 'past_length' and 'total'"));
+            .starts_with("m.onnx: 'total + 1' says nothing of the dim 'total'\n"
+                         "note: it should be a sum of others of its dims ('length', 'past_length' and 'total'), or of "
+                         "new ones, such as 32*t"));
   options.sums = {{"all", "length"}};
   CHECK(import_problems(cached("total"), options).find("it has no dim 'all'") != std::string::npos);
+}
+
+TEST_CASE("import: a dim may be a multiple of one that the model does not know") {
+  // Half the size, up to a whole number, twice: 2*((N + 1)/2) is N where N is even.
+  const auto halved = [](const std::string& size) {
+    return model({symbolic_info("x", size, {})},
+                 {node("Slice", {"x", "zero", "end", "zero", "two"}, {"half"}),
+                  node("Concat", {"half", "half"}, {"again"}, {integer("axis", 0)}), node("Add", {"x", "again"}, {"y"})},
+                 {"y"},
+                 {integers("zero", {0}), integers("end", {1000000}), integers("two", {2})});
+  };
+  CHECK(import_problems(halved("N")).find("note: --dim N=64 gives N that value alone, and --dim \"N=32*n\" makes it a "
+                                          "multiple") != std::string::npos);
+  ImportOptions options;
+  options.sums["N"] = "2*pairs";
+  options.dims["pairs"] = {1, 100};
+  const std::string text = imported(halved("N"), options);
+  CHECK(section(text, "dims:") == "dims:\n  pairs: 1..100\n");
+  CHECK(infer_good(text).type("y") == "f32[2*pairs]");
+  // Or its name says so.
+  CHECK(infer_good(imported(halved("2*h"))).type("y") == "f32[2*h]");
+}
+
+TEST_CASE("import: a size may be computed as a float, where it stays a whole number") {
+  // Where detectors look: as many places as the size divided by a stride, and sizes that are scaled.
+  const OnnxModel places = model(
+      {symbolic_info("x", "4*h", {})},
+      {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"real"}, {integer("to", onnx_float)}),
+       node("Div", {"real", "stride"}, {"cells"}), node("Squeeze", {"cells"}, {"limit"}),
+       node("Range", {"begin", "limit", "step"}, {"y"}), node("Mul", {"real", "twice"}, {"grown"}),
+       node("Cast", {"grown"}, {"size"}, {integer("to", onnx_int64)}), node("ConstantOfShape", {"size"}, {"z"})},
+      {"y", "z"}, {floats("stride", {4}), floats("twice", {2}), real("begin", 0.0F), real("step", 1.0F)});
+  CHECK(infer_good(imported(places)).type("y") == "f32[h]");
+  CHECK(infer_good(imported(places)).type("z") == "f32[8*h]");
+  // A division that leaves a fraction is computed by the run.
+  const std::string thirds = imported(
+      model({symbolic_info("x", "N", {})},
+            {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"real"}, {integer("to", onnx_float)}),
+             node("Div", {"real", "three"}, {"thirds"}), node("Mul", {"x", "thirds"}, {"y"})},
+            {"y"}, {floats("three", {3})}));
+  CHECK(section(thirds, "nodes:").find("{op: div, in: [") != std::string::npos);
 }
 
 TEST_CASE("import: sizes that a call gives are compared by the run with those that there are") {

@@ -235,16 +235,16 @@ dims:
   B: {range: 0..9, from: x}
   C: {range: 0..9, from: positon}
   D: 1..8
-inputs: {a: "i64[]", x: "f32[2*D]", position: "i64[]"}
+inputs: {a: "i64[]", x: "f32[D*D]", position: "i64[]"}
 nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
 )yaml"),
-           R"text(graph.yaml:4:26: error: the dim 'B' cannot be read from 'x': it is not an input of type i64[], i64[n], i32[] or i32[n], where n is a number, but f32[2*D]
+           R"text(graph.yaml:4:26: error: the dim 'B' cannot be read from 'x': it is not an input of type i64[], i64[n], i32[] or i32[n], where n is a number, but f32[D*D]
     4 |   B: {range: 0..9, from: x}
       |                          ^
 graph.yaml:7:22: note: it is defined here
-    7 | inputs: {a: "i64[]", x: "f32[2*D]", position: "i64[]"}
+    7 | inputs: {a: "i64[]", x: "f32[D*D]", position: "i64[]"}
       |                      ^
 graph.yaml:5:26: error: 'positon' is not defined
     5 |   C: {range: 0..9, from: positon}
@@ -253,7 +253,7 @@ note: the nearest name is 'position'
 graph.yaml:6:3: error: no input says what the dim 'D' is
     6 |   D: 1..8
       |   ^
-note: it would be known if an input had the extent D by itself
+note: it would be known if an input had the extent D by itself, or a multiple such as 32*D
 help: or read it from an input of type i64[]: D: {range: 1..8, from: the_input}
 )text");
 }

@@ -2,49 +2,55 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+
+#include "generator/model/known_dims.hpp"
 
 namespace kgen {
 namespace {
 
-struct InputAxis {
-  std::uint32_t input = 0, axis = 0;
-};
-
-// Of every symbol that is an extent by itself, the first.
-std::map<std::string, InputAxis> extents_of(const Graph& graph) {
-  std::map<std::string, InputAxis> extents;
-  for (std::uint32_t input = 0; input < graph.inputs.size(); ++input) {
-    const Shape& shape = graph.type(graph.inputs[input].value).shape;
-    for (std::uint32_t axis = 0; axis < shape.size(); ++axis) {
-      if (const auto symbol = shape[axis].as_symbol()) extents.try_emplace(*symbol, InputAxis{input, axis});
-    }
-  }
-  return extents;
+// Of a dim that is one number, or says itself where it is read.
+std::optional<DimSource> declared_source(const Graph& graph, const DimDeclaration& dim) {
+  DimSource source{.name = dim.name, .range = dim.range};
+  if (dim.range.low == dim.range.high) return source;
+  if (dim.from.empty()) return std::nullopt;
+  const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                  [&](const GraphInput& each) { return graph.value(each.value).name == dim.from; });
+  source.kind = DimSource::Kind::element;
+  source.input = static_cast<std::uint32_t>(input - graph.inputs.begin());
+  source.element = dim.element.value_or(0);
+  return source;
 }
 
+// In the order of the dims, but for those that follow from other dims: these stand behind them.
 std::vector<DimSource> dim_sources(const Graph& graph) {
-  const std::map<std::string, InputAxis> extents = extents_of(graph);
+  std::set<std::string, std::less<>> declared;
+  for (const DimDeclaration& dim : graph.dims) {
+    if (declared_source(graph, dim)) declared.insert(dim.name);
+  }
+  std::vector<const Shape*> shapes;
+  for (const GraphInput& input : graph.inputs) shapes.push_back(&graph.type(input.value).shape);
+  std::map<std::string, DimSource> said;
+  std::vector<std::string> following;
+  for (const SaidDim& each : dims_said_by(shapes, std::move(declared))) {
+    said[each.dim] = {.name = each.dim,
+                      .kind = DimSource::Kind::extent,
+                      .input = static_cast<std::uint32_t>(each.shape),
+                      .axis = static_cast<std::uint32_t>(each.axis),
+                      .rest = each.rest,
+                      .step = each.step};
+    if (!each.rest.is_constant()) following.push_back(each.dim);
+  }
   std::vector<DimSource> sources;
   for (const DimDeclaration& dim : graph.dims) {
-    DimSource source{.name = dim.name, .range = dim.range};
-    if (dim.range.low == dim.range.high) {
-      source.kind = DimSource::Kind::fixed;
-    } else if (!dim.from.empty()) {
-      const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
-                                      [&](const GraphInput& each) { return graph.value(each.value).name == dim.from; });
-      source.kind = DimSource::Kind::element;
-      source.input = static_cast<std::uint32_t>(input - graph.inputs.begin());
-      source.element = dim.element.value_or(0);
-    } else if (const auto extent = extents.find(dim.name); extent != extents.end()) {
-      source.kind = DimSource::Kind::extent;
-      source.input = extent->second.input;
-      source.axis = extent->second.axis;
-    } else {
-      continue;
-    }
-    sources.push_back(std::move(source));
+    if (auto source = declared_source(graph, dim)) sources.push_back(std::move(*source));
+    const auto found = said.find(dim.name);
+    if (found == said.end()) continue;
+    found->second.range = dim.range;
+    if (found->second.rest.is_constant()) sources.push_back(found->second);
   }
+  for (const std::string& dim : following) sources.push_back(said[dim]);
   return sources;
 }
 

@@ -19,7 +19,7 @@ bool is_found(const Graph& graph, const DimSource& source) {
   const ValueId input = graph.inputs[source.input].value;
   if (source.kind == DimSource::Kind::element) return graph.value(input).name == dim->from;
   const Shape& shape = graph.type(input).shape;
-  return source.axis < shape.size() && shape[source.axis] == Dim::symbol(source.name);
+  return source.axis < shape.size() && shape[source.axis] == source.rest + Dim(source.step) * Dim::symbol(source.name);
 }
 
 }  // namespace
