@@ -21,7 +21,8 @@ TEST_CASE("import: a size that is read as data is a number that the run knows") 
         "  - {op: concat, in: [y_part_2, y_part], out: \"y\", axis: 0}\n");
   const std::string alone = imported(
       model({symbolic_info("x", "N", {4})}, {node("Size", {"x"}, {"count"}), node("Cast", {"count"}, {"y"}, {integer("to", 1)})}, {"count", "y"}));
-  CHECK(section(alone, "nodes:") == "nodes:\n  - {op: dim_value, out: count, dim: 4*N}\n  - {op: cast, in: count, out: \"y\", to: f32}\n");
+  CHECK(section(alone, "nodes:") == "nodes:\n  - {op: dim_value, out: count, dim: 4*N}\n  - {op: dim_value, out: y_2, dim: 4*N}\n"
+        "  - {op: cast, in: y_2, out: \"y\", to: f32}\n");
   // Read twice, it is written once.
   const std::string twice = imported(
       model({symbolic_info("x", "N", {4}), tensor_info("a", {2}, onnx_int64)},
@@ -198,7 +199,7 @@ TEST_CASE("import: a size may be computed as a float, where it stays a whole num
        node("Div", {"real", "stride"}, {"cells"}), node("Squeeze", {"cells"}, {"limit"}),
        node("Range", {"begin", "limit", "step"}, {"y"}), node("Mul", {"real", "twice"}, {"grown"}),
        node("Cast", {"grown"}, {"size"}, {integer("to", onnx_int64)}), node("ConstantOfShape", {"size"}, {"z"})},
-      {"y", "z"}, {floats("stride", {4}), floats("twice", {2}), real("begin", 0.0F), real("step", 1.0F)});
+      {"y", "z"}, {floats("stride", {1}, {4}), floats("twice", {1}, {2}), floats("begin", {}, {0}), floats("step", {}, {1})});
   CHECK(infer_good(imported(places)).type("y") == "f32[h]");
   CHECK(infer_good(imported(places)).type("z") == "f32[8*h]");
   // A division that leaves a fraction is computed by the run.
@@ -206,7 +207,7 @@ TEST_CASE("import: a size may be computed as a float, where it stays a whole num
       model({symbolic_info("x", "N", {})},
             {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"real"}, {integer("to", onnx_float)}),
              node("Div", {"real", "three"}, {"thirds"}), node("Mul", {"x", "thirds"}, {"y"})},
-            {"y"}, {floats("three", {3})}));
+            {"y"}, {floats("three", {1}, {3})}));
   CHECK(section(thirds, "nodes:").find("{op: div, in: [") != std::string::npos);
 }
 
