@@ -22,8 +22,9 @@ UNARY = {
     "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "ceil": "ceil", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
     "floor": "floor", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "neg": "neg", "_neg_view": "neg",
-    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
-    "tanh": "tanh", "trunc": "trunc", "fix": "trunc", "relu6": "relu6", "mish": "mish", "log_sigmoid": "log_sigmoid",
+    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "silu": "silu",
+    "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan", "tanh": "tanh",
+    "trunc": "trunc", "fix": "trunc", "relu6": "relu6", "mish": "mish", "log_sigmoid": "log_sigmoid",
     "logical_not": "logical_not", "bitwise_not": "bitwise_not", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
 }  # fmt: skip
 
