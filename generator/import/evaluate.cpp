@@ -70,7 +70,8 @@ bool is_symbolic(const ContentElement& element) {
   return dim && !dim->is_constant();
 }
 
-// As the dtype holds it; nothing where it does not. A size is kept as a float where the dtype holds each that it may be.
+// As the dtype holds it; nothing where it does not. A size is kept as a float where the dtype holds all that it may
+// be.
 std::optional<ContentElement> stored(ContentElement element, DType dtype, const DimRanges& ranges) {
   if (dtype == DType::boolean || !info(dtype).floating) {
     const Dim* dim = std::get_if<Dim>(&element);

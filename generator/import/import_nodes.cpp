@@ -63,7 +63,8 @@ void NodeImporter::error(const Place& at, const Diagnostics& problems) {
     said.help = each.help;
     if (each.help == same_dims_advice) said.help += ": --dim NAME=OTHER says so";
     if (const std::string dim = dim_named_in(each.message); !dim.empty())
-      said.note(fmt::format("--dim {0}=64 gives {0} that value alone, and --dim \"{0}=32*n\" makes it a multiple", dim));
+      said.note(
+          fmt::format("--dim {0}=64 gives {0} that value alone, and --dim \"{0}=32*n\" makes it a multiple", dim));
   }
 }
 
