@@ -146,6 +146,18 @@ class Exports(unittest.TestCase):
         dims = {0: Dim("B", max=4), 2: Dim("L", min=4, max=9)}
         self.compare("attention_forms", Forms(), examples, {**dict.fromkeys("qkv", dims), "mask": {**dims, 3: dims[2]}})
 
+    def test_sizes_that_are_multiples(self) -> None:
+        class Halves(nn.Module):
+            def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+                halves = nn.functional.interpolate(x[:, :, ::2, ::4], scale_factor=2)
+                return x.reshape(2, 3, -1, 4, x.shape[3]).sum(3) + halves[:, :, ::4, :1] + y[1:].sum()
+
+        height, width, more = Dim("h", max=20), Dim("w", max=20), Dim("n", max=20)
+        shapes = {"x": {2: 4 * height, 3: 8 * width}, "y": {0: more + 1}}
+        examples = [(torch.randn(2, 3, 4 * h, 8 * w), torch.randn(h + 1)) for h, w in ((2, 3), (5, 2))]
+        text = self.compare("multiples", Halves(), examples, shapes).graph.read_text()
+        self.assertRegex(text, r"x: .?f32\[2, 3, 4\*h, 8\*w\]")
+
     def test_numbers_as_arguments(self) -> None:
         class Window(nn.Module):
             def forward(self, x: torch.Tensor, at: int, factor: float) -> torch.Tensor:

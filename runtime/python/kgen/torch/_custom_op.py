@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -117,6 +117,7 @@ class _Shapes:
     def of_inputs(self, inputs: Sequence[Any]) -> Dict[str, Any]:
         """The dims that they say. Raises TypeError for a tensor of another dtype or rank."""
         dims: Dict[str, Any] = {}
+        others: List[Tuple[str, Any, str]] = []
         for parameter, value in zip(self._model.inputs, inputs):
             if parameter.name in self.sizes:
                 dims.update((name, value) for name, dim in self._dims.items() if dim.source == parameter.name)
@@ -128,6 +129,10 @@ class _Shapes:
                     dims.setdefault(text, extent)
                 elif text.isdigit():
                     torch._check(extent == int(text), lambda: f"input '{parameter.name}': an axis is not {text}")
+                else:
+                    others.append((text, extent, parameter.name))
+        while any([_solve(text, extent, name, dims) for text, extent, name in others]):
+            pass
         return dims
 
     def __call__(self, *inputs: Any) -> Any:
@@ -142,13 +147,39 @@ class _Shapes:
 
     def _extent(self, text: str, dims: Dict[str, Any], unknown: Dict[str, Any]) -> Any:
         """Of an output. What follows from elements of a tensor, only the run knows: the same for the same text."""
-        if dims.keys() >= set(re.findall(r"[A-Za-z_]\w*", text)):
-            return eval(text.replace("/", "//"), {"__builtins__": {}}, dims)
+        if dims.keys() >= _names_in(text):
+            return _value(text, dims)
         if text not in unknown:
             dim = self._dims.get(text)
             limits = {"min": dim.low, "max": dim.high} if dim else {}
             unknown[text] = torch.library.get_ctx().new_dynamic_size(**limits)
         return unknown[text]
+
+
+_functions: Dict[str, Any] = {"min": torch.sym_min, "max": torch.sym_max}
+
+
+def _names_in(text: str) -> Set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", text)) - _functions.keys()
+
+
+def _value(text: str, dims: Mapping[str, Any]) -> Any:
+    return eval(text.replace("/", "//"), {"__builtins__": {}, **_functions}, dims)
+
+
+def _solve(text: str, extent: Any, name: str, dims: Dict[str, Any]) -> bool:
+    """Adds the only dim of an input's extent that is not known, where the extent is a multiple of it, or more by what is known."""
+    unknown = _names_in(text) - dims.keys()
+    if len(unknown) != 1 or re.search(r"[/%]|\w\(", text):
+        return False
+    (dim,) = unknown
+    rest, once, twice = (_value(text, {**dims, dim: number}) for number in range(3))
+    step = once - rest
+    if not isinstance(step, int) or step <= 0 or twice - once != step:
+        return False
+    dims[dim] = (extent - rest) // step
+    torch._check(dims[dim] * step + rest == extent, lambda: f"input '{name}': an axis is not {text}")
+    return True
 
 
 def graph_op(

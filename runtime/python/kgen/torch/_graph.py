@@ -196,17 +196,32 @@ class Graph:
         self.outputs: List[Value] = []
 
     def dim(self, size: sympy.Expr, wanted: str, limits: Tuple[int, int], source: str = "") -> None:
-        """A new dim of this size, and with it the symbol that the size follows from, where it is the only one not known."""
+        """A new dim: the only symbol of the size that is not known, where the size is a multiple of it, or more by a number; else the
+        size, and with it the symbol that it follows from."""
+        unknown = [symbol for symbol in size.free_symbols if symbol not in self._sizes]
+        slope, rest = self._line_of(size, unknown[0]) if len(unknown) == 1 else (0, 0)
+        if not source and slope and isinstance(rest, int):
+            inner = re.fullmatch(r"(?:\d+\*)?([^\W\d]\w*)(?: [+-] \d+)?", wanted)
+            name = self.names.new(inner[1] if inner else wanted)
+            self.dims.append(SymbolicDim(name, max(0, -((rest - limits[0]) // slope)), (limits[1] - rest) // slope))
+            self._sizes[unknown[0]] = name
+            return
         name = self.names.new(wanted)
         self.dims.append(SymbolicDim(name, *limits, source))
         self._sizes[size] = name
-        unknown = [symbol for symbol in size.free_symbols if symbol not in self._sizes]
-        if len(unknown) != 1 or not size.is_polynomial(unknown[0]):
-            return
-        slope, rest = size.coeff(unknown[0], 1), size.coeff(unknown[0], 0)
-        if slope.is_Integer and slope > 0 and sympy.expand(slope * unknown[0] + rest - size) == 0 and self.has_form(rest):
+        if slope and self.has_form(rest):
             less = name if rest == 0 else f"({name} - {_in_brackets(rest, self._sizes)})"
             self._sizes[unknown[0]] = less if slope == 1 else f"{less} / {slope}"
+
+    @staticmethod
+    def _line_of(size: sympy.Expr, symbol: sympy.Symbol) -> Tuple[int, Dim]:
+        """How many times the size has the symbol, and what it is beside that; 0 times where it is no such sum."""
+        if not size.is_polynomial(symbol):
+            return 0, 0
+        slope, rest = size.coeff(symbol, 1), size.coeff(symbol, 0)
+        if not slope.is_Integer or slope <= 0 or sympy.expand(slope * symbol + rest - size) != 0:
+            return 0, 0
+        return int(slope), int(rest) if rest.is_Integer else rest
 
     def takes_size(self, size: Dim, wanted: str, limits: Tuple[int, int]) -> bool:
         """Whether a size that is passed as a number becomes an input: where nothing else says it."""
