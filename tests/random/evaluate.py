@@ -89,7 +89,7 @@ class Model:
         operands = [values[each] if isinstance(each, str) else references.number_as(
             number_dtype(op, node, position, values), each) for position, each in enumerate(node.inputs)]
         results = composites.OPERATORS[op.name](operands, attributes_of(op, node, operands, sizes))
-        if op.name == "matmul" and self.graph.numerics != "match_unfused":
+        if op.name in commuted.OPERATORS and self.graph.numerics != "match_unfused":
             results = [commuted.loosened(node, body, values, results[0])]
         return [self.finished(op, result, body.types[name]) for name, result in zip(node.outputs, results)]
 
