@@ -128,7 +128,8 @@ class Search {
     if (contains(in_.not_spelled[id], part.op)) return std::nullopt;
     for (const Pattern* each : *part.spellings) {
       auto found = Search(in_, {each, each->result}, id, depth_ + 1, steps_).run();
-      if (!found) continue;
+      // Views around it would have to be the outer match's, which looks at its operands as they are.
+      if (!found || !found->before.empty() || !found->after.empty()) continue;
       match.covered.insert(match.covered.end(), found->covered.begin(), found->covered.end());
       match.staying.insert(match.staying.end(), found->staying.begin(), found->staying.end());
       match.as_written = match.as_written && found->as_written;
