@@ -422,7 +422,13 @@ void cluster_barrier(Place place) {
   switch_to_scheduler();
 }
 
-void* cluster_shared(void* memory, int rank) {
+namespace {
+// The block of the cluster, and what `memory`, of this block's shared memory, is there.
+struct Reached {
+  Block& block;
+  unsigned char* memory;
+};
+Reached reach(void* memory, int rank) {
   const auto offset = static_cast<unsigned char*>(memory) - running->shared;
   if (offset < 0 || static_cast<std::size_t>(offset) >= running->launch.shared_bytes) {
     fail("maps an address that is not in its shared memory to another block of the cluster");
@@ -434,9 +440,16 @@ void* cluster_shared(void* memory, int rank) {
   if (other.left == other.threads.size()) {
     fail(text("maps an address to the shared memory of block ", other.index, ", which has left the kernel"));
   }
-  if (&other != running) other.reader = {running, running->current};
-  return other.shared + offset;
+  return {other, other.shared + offset};
 }
+}  // namespace
+
+void* cluster_shared(void* memory, int rank) {
+  const Reached there = reach(memory, rank);
+  if (&there.block != running) there.block.reader = {running, running->current};
+  return there.memory;
+}
+void* reach_shared(void* memory, int rank) { return reach(memory, rank).memory; }
 
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source) {
   const int lane = running->current % device().wave_size, wave = running->current - lane;

@@ -316,6 +316,24 @@ std::vector<Case> cases() {
         return out.elements;
       },
       [=] {
+        std::vector<float> results;
+#if defined(KGEN_WARPGROUPS)
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 2;
+        const auto a = random_tensor<bf16>(Index<2>{300, 456}, 6), b = random_tensor<bf16>(Index<2>{456, 136}, 7);
+        Tensor<float, 2> c(Index<2>{300, 136});
+        const View<const bf16, 2> left = a.view(), right = b.view();
+        const View<float, 2> sink = c.view();
+        const gpu::WarpgroupMatmulShape<1> shape{300, 456, {136}, 0, gpu::Lanes::any};
+        gpu::launch_by_engine<bf16, 128, false, 2>(left, right, sink, shape, gpu::device_limits({}), {});
+        simt::device().shared_bytes = before.shared_bytes;
+        simt::device().multiprocessors = before.multiprocessors;
+        results = c.elements;
+#endif
+        return results;
+      },
+      [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         simt::device().multiprocessors = 8;  // few queries: a cluster shares their keys
@@ -351,7 +369,7 @@ struct Guards {
 };
 Guards guards_declared() {
   const std::regex guard(gpu::most_cluster_blocks > 1
-                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay) \w+;|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
+                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay|std::conditional_t<.*Phase>) \w+;|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {

@@ -28,6 +28,15 @@ class Mbarrier {
   KGEN_FN void arrive() {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(&word_)) : "memory");
   }
+  KGEN_FN void arrive_at(int rank) {
+    asm volatile(
+        "{\n.reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}"
+        :
+        : "r"(shared_address(&word_)), "r"(rank)
+        : "memory");
+  }
   KGEN_FN void arrive_and_expect(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  :
@@ -97,6 +106,16 @@ KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x,
                :
                : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y)
                : "memory");
+}
+template <int Blocks>
+KGEN_FN void copy_tile_to_all(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+      "[%1, {%3, %4}], [%2], %5;"
+      :
+      : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y),
+        "h"(static_cast<std::uint16_t>((1 << Blocks) - 1))
+      : "memory");
 }
 
 KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (&at)[4],
@@ -332,6 +351,7 @@ class Mbarrier {
  public:
   KGEN_FN void init(int) {}
   KGEN_FN void arrive() {}
+  KGEN_FN void arrive_at(int) {}
   KGEN_FN void arrive_and_expect(int) {}
   KGEN_FN void expect(int) {}
   KGEN_FN void wait(unsigned, Where = Where::here()) {}
@@ -352,6 +372,8 @@ KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int, int) {}
+template <int Blocks>
+KGEN_FN void copy_tile_to_all(void*, const TensorMap&, Mbarrier&, int, int) {}
 template <int Rank>
 KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank], const int (&)[Rank - 2]) {}
 KGEN_FN void ask_ahead(const TensorMap&, int, int) {}

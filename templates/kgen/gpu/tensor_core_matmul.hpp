@@ -13,8 +13,9 @@ namespace kgen::gpu {
 
 namespace detail {
 template <class T, bool BDeep, class A, class B, class C>
-bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+bool tensor_core_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                         const DeviceLimits& limits, Stream stream) {
+  for_each_of(b, [&](const auto& each) { shape.straddles = shape.straddles || has_straddling_lines(each, BDeep); });
   if (skinny_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
   return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 }

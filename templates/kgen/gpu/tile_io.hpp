@@ -27,6 +27,14 @@ std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool acro
   return BoxedMemory<2>{view.data(), {columns, rows}, {0, pitch}, {box_columns, box_rows}};
 }
 
+// Whether its lines, which are along axis 1 or with `across` along axis 0, begin elsewhere than at multiples of 128
+// bytes.
+template <class T>
+bool has_straddling_lines(const View<T, 2>& view, bool across) {
+  const std::int64_t pitch = view.stride(across ? 1 : 0) * static_cast<std::int64_t>(sizeof(T));
+  return pitch % swizzle_bytes != 0 || reinterpret_cast<std::uintptr_t>(view.data()) % swizzle_bytes != 0;
+}
+
 // What travels in a stage: `Rows` rows of the left operand, `Columns` columns of the right operands, 128 bytes of depth
 // of each. A tile is lines of 128 bytes, swizzled: of a, its rows; of b, its columns if it is deep, else 64 columns of
 // a step in depth, box after box.
@@ -45,8 +53,9 @@ struct alignas(tile_alignment) OperandTiles {
 //                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
 //                                         the next
 
-// By the copy engine, where lines lie in memory as it takes them.
-template <class Tiles, bool BDeep, int Products>
+// By the copy engine, where lines lie in memory as it takes them. The blocks of a cluster of `Blocks` have the same
+// columns: each brings rows of its own, and its share of the columns to all of them.
+template <class Tiles, bool BDeep, int Products, int Blocks = 1>
 struct EngineTiles {
   static constexpr const char* name = "warpgroup_matmul";
   static constexpr int threads = 1, registers = 40;
@@ -54,6 +63,9 @@ struct EngineTiles {
   int rows;  // of the left operand that come: of a stage, the first
 
   KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)) - (Tiles::rows - rows) * swizzle_bytes; }
+  // The columns, or where these are not along the lines the depth, that a box has of `Count` operands.
+  template <int Count>
+  static constexpr int box = BDeep ? Tiles::columns / (Count > Blocks ? Count : Blocks) : Tiles::depth;
 
   template <int First, int Count>
   struct Tile {
@@ -62,13 +74,14 @@ struct EngineTiles {
 
     template <class Stage>
     KGEN_FN void load(const Stage& stage) {
-      constexpr int columns = Tiles::columns / Count, box = BDeep ? columns : Tiles::depth;
+      constexpr int columns = Tiles::columns / Count;
       copy_tile(stage->a, loads.a, stage.arrival(), k, row);
       KGEN_UNROLL
-      for (int n = 0; n < Tiles::columns; n += box) {
-        const int at = column + n % columns;
-        copy_tile(stage->b + n * Tiles::depth, loads.b[First + n / columns], stage.arrival(), BDeep ? k : at,
-                  BDeep ? at : k);
+      for (int first = 0; first < Tiles::columns; first += Blocks * box<Count>) {
+        const int n = Blocks == 1 ? first : first + cluster_rank() * box<Count>, at = column + n % columns;
+        if (Tiles::columns % (Blocks * box<Count>) != 0 && n >= Tiles::columns) continue;
+        bring(stage->b + n * Tiles::depth, loads.b[First + n / columns], stage.arrival(), BDeep ? k : at,
+              BDeep ? at : k);
       }
       k += Tiles::depth;
     }
@@ -78,7 +91,21 @@ struct EngineTiles {
   KGEN_FN Tile<First, Count> tile(int row, int column, int k = 0) const {
     return {*this, row, column, k};
   }
+
+ private:
+  KGEN_FN static void bring(void* to, const TensorMap& map, Mbarrier& arrival, int x, int y) {
+    if constexpr (Blocks == 1) {
+      copy_tile(to, map, arrival, x, y);
+    } else {
+      copy_tile_to_all<Blocks>(to, map, arrival, x, y);
+    }
+  }
 };
+// How many blocks of a cluster bring tiles for each other.
+template <class Loads>
+inline constexpr int sharing_blocks = 1;
+template <class Tiles, bool BDeep, int Products, int Blocks>
+inline constexpr int sharing_blocks<EngineTiles<Tiles, BDeep, Products, Blocks>> = Blocks;
 
 // By two warpgroups' threads, from anywhere in memory.
 inline constexpr int copying_threads = 2 * warpgroup_threads;

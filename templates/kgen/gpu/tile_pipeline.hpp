@@ -2,6 +2,8 @@
 // engine, or a warpgroup.
 #pragma once
 
+#include <type_traits>
+
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -10,10 +12,13 @@ namespace kgen::gpu {
 
 // What is acquired is released: a stage is Filling until all bytes of a `Stage` have come, then Reading for as long as
 // each of the reading warps holds it, then free for what comes next. Each thread counts the stages for itself.
-// FillingThreads: 1, which has the copy engine bring all of a stage, or so many that write it.
-template <class Stage, int Stages, int FillingThreads>
+// FillingThreads: 1, which has the copy engine bring all of a stage, or so many that write it. Blocks: of a cluster,
+// which bring some of each stage for all of them: it is free when the reading warps of all have let go of it. They fill
+// and read as many.
+template <class Stage, int Stages, int FillingThreads, int Blocks = 1>
 class TilePipeline {
   static constexpr bool by_engine = FillingThreads == 1;
+  static_assert(by_engine || Blocks == 1);
 
  public:
   static constexpr std::int64_t shared() {
@@ -29,11 +34,11 @@ class TilePipeline {
         stages_(memory.take<Stage>(Stages)),
         full_(memory.take<Mbarrier>(Stages)),
         empty_(memory.take<Mbarrier>(Stages)) {
-    const BlockPhase making;
+    const std::conditional_t<Blocks == 1, BlockPhase, ClusterPhase> making;
     if (thread_index() == 0) {
       for (int i = 0; i < Stages; ++i) {
         full_[i].init(by_engine ? 1 : filling_warps);
-        empty_[i].init(reading_warps);
+        empty_[i].init(Blocks * reading_warps);
       }
       publish_mbarriers();
     }
@@ -81,7 +86,13 @@ class TilePipeline {
 
    private:
     KGEN_FN void release() {
-      if (empty_ != nullptr && thread_index() % wave_size == 0) empty_->arrive();
+      const int lane = thread_index() % wave_size;
+      if (empty_ == nullptr || lane >= Blocks) return;
+      if constexpr (Blocks == 1) {
+        empty_->arrive();
+      } else {
+        empty_->arrive_at(lane);
+      }
     }
 
     const Stage* stage_ = nullptr;
@@ -97,6 +108,15 @@ class TilePipeline {
     full_[slot_].wait(phase_);
     const int slot = next();
     return Reading(stages_[slot], empty_[slot]);
+  }
+  // By a block's filling thread at last, where there are several blocks: until all stages are free, others of the
+  // cluster arrive here, and the block stays.
+  KGEN_FN void drain() {
+    KGEN_NO_UNROLL
+    for (int i = 0; i < Stages; ++i) {
+      empty_[slot_].wait(phase_ ^ 1);
+      next();
+    }
   }
 
  private:

@@ -10,6 +10,8 @@
 //                                        that it was told to expect have come
 //     init(arrivals)                     by one thread, and publish_mbarriers() behind the last; then a block's barrier
 //     arrive()                           one arrival
+//     arrive_at(rank)                    one arrival at the barrier that lies in the same place in that block of the
+//                                        cluster
 //     arrive_and_expect(bytes)           one arrival, and that many bytes more in this phase
 //     expect(bytes)                      that many bytes more in this phase
 //     wait(parity, where)                until the phase of that parity has ended
@@ -19,6 +21,8 @@
 //     wait(number, where)                by all of the other, which waits for them
 //   copy_tile(to, map, barrier, at...)   brings the map's box that begins at these indices, the innermost axis' first,
 //                                        zeros outside of the memory: its bytes arrive at the barrier
+//   copy_tile_to_all<Blocks>(to, map, barrier, x, y)   brings the map's box of two axes once, to the same place in each
+//                                        of so many blocks of the cluster: its bytes arrive at the barrier of each
 //   copy_patches(to, map, barrier, at, offsets)   brings a line of channels from each of the map's pixels (im2col), of
 //                                        PatchedMemory: from the position `at` on, the innermost axis' index first, and
 //                                        each moved by `offsets` along the axes between the channels and the images

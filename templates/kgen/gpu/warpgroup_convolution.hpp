@@ -159,7 +159,8 @@ struct SharedConvolution {
 };
 
 // tile_times of convolutions where all multiprocessors go from tile to tile: patches come more slowly to all at once.
-inline constexpr TileTime patch_times[] = {{256, 820, 2100}, {192, 680, 1700}, {128, 520, 1100}, {64, 390, 700}};
+inline constexpr TileTime patch_times[] = {
+    {256, 820, 2100, 820}, {192, 680, 1700, 680}, {128, 520, 1100, 520}, {64, 390, 700, 390}};
 
 // best_tiles() of patches of which memory gives that share. Sinks that read much have no registers for the ends of the
 // widest tiles, and take these step by step.

@@ -92,6 +92,7 @@ struct WarpgroupMatmulShape {
   bool allows_next = false;  // whether the kernel behind may find places while this one runs
   bool loads_ahead = false;  // of waves: whether weights come before what is ahead of the kernel is done
   int tile_rows = 128;       // of which each batch begins at a multiple
+  bool straddles = false;    // whether lines of right operands begin elsewhere than at multiples of 128 bytes
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
@@ -99,7 +100,8 @@ struct WarpgroupMatmulShape {
   }
   template <int Rows = 128>
   KGEN_FN TileOrder order(int columns, int first, int together) const {
-    return {batches * static_cast<int>((M + Rows - 1) / Rows), groups * tiles_across(first, columns / together)};
+    const int rows = batches * static_cast<int>((M + Rows - 1) / Rows);
+    return {rows, groups * tiles_across(first, columns / together), Rows > 128 ? 2048 / Rows : 16};
   }
   KGEN_FN int batch_rows() const { return static_cast<int>((M + tile_rows - 1) / tile_rows) * tile_rows; }
   // The end of the rows of its batch.
@@ -147,20 +149,36 @@ KGEN_FN void at_tile(int tile, int width, const C& c, const WarpgroupMatmulShape
     rest -= own;
   });
 }
-// The same for each tile of this block, in order.
-template <int Columns, int Products, class C, class Body>
-KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
-  for (int tile = static_cast<int>(block_index()); tile < shape.tiles; tile += static_cast<int>(block_count())) {
-    at_tile(tile, Columns, c, shape, body);
+// A block's tiles, in order: those of `Blocks` blocks of a cluster are one below the other.
+template <int Columns, int Blocks>
+struct BlockTiles {
+  static constexpr int rows = 128 * Blocks;  // of the blocks of a cluster
+  KGEN_FN static int first() { return static_cast<int>(block_index()) / Blocks; }
+  KGEN_FN static int step() { return static_cast<int>(block_count()) / Blocks; }
+
+  // at_tile() of the tile of this block.
+  template <int Products, class C, class Body>
+  KGEN_FN static void at(int tile, const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
+    if constexpr (Blocks == 1) {
+      at_tile(tile, Columns, c, shape, body);
+    } else {
+      const auto own = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+        origin[0] += cluster_rank() * 128;
+        body.template operator()<First, Count>(sink, origin, end);
+      };
+      at_tile<rows>(tile, Columns, c, shape, own);
+    }
   }
-}
+};
 
 // Loads: EngineTiles or CopiedTiles, or for a convolution EnginePatches or CopiedPatches.
 template <class T, int Columns, bool BDeep, class Loads>
 struct WarpgroupMatmul {
   using Tiles = OperandTiles<T, Columns>;
   static constexpr int depth = Tiles::depth, stages = Columns == 256 ? 4 : Columns == 192 ? 5 : Columns == 128 ? 6 : 8;
-  using Pipeline = TilePipeline<Tiles, stages, Loads::threads>;
+  static constexpr int blocks = sharing_blocks<Loads>;
+  using Pipeline = TilePipeline<Tiles, stages, Loads::threads, blocks>;
+  using Order = BlockTiles<Columns, blocks>;
   // The first threads load, those of two warpgroups behind them multiply.
   static constexpr bool by_engine = Loads::threads == 1;
   static constexpr int loading_threads = by_engine ? warpgroup_threads : Loads::threads;
@@ -175,24 +193,25 @@ struct WarpgroupMatmul {
   template <int Products, class C>
   KGEN_FN static void load(Pipeline& pipeline, const Loads& loads, const RowsAhead& ahead, const C& c,
                            const WarpgroupMatmulShape<Products>& shape) {
-    const int first = static_cast<int>(block_index()), step = static_cast<int>(block_count());
+    const int first = Order::first(), step = Order::step();
     const int behind = ahead.count > 0 ? tiles_behind(shape.steps(depth)) * step : 0;
     for (int tile = first; tile < shape.tiles + behind; tile += step) {
       if (tile < shape.tiles) fill_tile(pipeline, loads, c, shape, tile);
       if (by_engine && ahead.count > 0 && tile - behind >= first) ask_for_tile(ahead, c, shape, tile - behind);
     }
+    if constexpr (blocks > 1) pipeline.drain();
   }
 
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
   template <int Products, class C>
   KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<Products>& shape) {
-    for_each_tile<Columns>(
-        c, shape, [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-          constexpr int columns = Columns / Count;
-          wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
-          add_stages(pipeline, sums, [&] { return shape.steps(depth); });
-          emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes);
-        });
+    const auto body = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      constexpr int columns = Columns / Count;
+      wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
+      add_stages(pipeline, sums, [&] { return shape.steps(depth); });
+      emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes);
+    };
+    for (int tile = Order::first(); tile < shape.tiles; tile += Order::step()) Order::at(tile, c, shape, body);
   }
 
   // A tile of which this warpgroup has no rows.
@@ -222,7 +241,7 @@ struct WarpgroupMatmul {
       auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]));
       for (int k = 0; k < shape.steps(depth); ++k) tile.load(pipeline.fill());
     };
-    at_tile(number, Columns, c, shape, fill);
+    Order::at(number, c, shape, fill);
   }
   template <int Products, class C>
   KGEN_FN static void ask_for_tile(const RowsAhead& ahead, const C& c, const WarpgroupMatmulShape<Products>& shape,
@@ -231,7 +250,7 @@ struct WarpgroupMatmul {
       const std::int64_t behind = origin[1] + Columns / Count;
       ahead.ask(static_cast<int>(origin[0]), static_cast<int>(origin[1]), static_cast<int>(behind < end ? behind : end));
     };
-    at_tile(number, Columns, c, shape, ask);
+    Order::at(number, c, shape, ask);
   }
 
   // The first of this warpgroup's rows of a tile.
@@ -346,10 +365,15 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
   const std::optional<Loads> loads = make();
   if (!loads) return false;
-  const int all = shape.count_tiles(c, Columns);
+  const int all = shape.template count_tiles<Matmul::Order::rows>(c, Columns);
   shape.tiles = shape.most_tiles == 0 ? all : std::min(all, shape.most_tiles);
-  const Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads,
-                  Matmul::Pipeline::shared()};
+  Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads, Matmul::Pipeline::shared(),
+            Matmul::blocks};
+  if constexpr (Matmul::blocks > 1) {
+    const int at_once = clusters_at_once(grid, limits, stream, reinterpret_cast<const void*>(kernel))[Matmul::blocks];
+    if (at_once == 0) return false;
+    grid.blocks = std::min(shape.tiles, at_once) * Matmul::blocks;
+  }
   RowsAhead ahead;
   if constexpr (Products == 1 && Matmul::by_engine) {
     if (shape.batches == 1) ahead = rows_ahead(c, shape.M, shape.N[0] * shape.groups);
@@ -371,10 +395,11 @@ bool runs_warpgroup_matmul(const DeviceLimits& limits) {
 
 // The operands as the copy engine is told of them, `rows` of the left one for a stage; nothing where it does not take
 // one.
-template <class T, class Tiles, bool BDeep, class A, class B, class C>
+template <class T, class Tiles, bool BDeep, int Blocks = 1, class A, class B, class C>
 auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows) {
   constexpr int products = several_count<B>;
-  EngineTiles<Tiles, BDeep, products> loads;
+  using Loads = EngineTiles<Tiles, BDeep, products, Blocks>;
+  Loads loads;
   loads.rows = rows;
   bool all = true;
   const auto describe = [&](TensorMap& map, const std::optional<BoxedMemory<2>>& matrix) {
@@ -384,7 +409,7 @@ auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows) {
   };
   describe(loads.a, matrix_in_memory(a, false, Tiles::depth, rows));
   for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
-    constexpr int box = BDeep ? Tiles::columns / Count : Tiles::depth;
+    constexpr int box = Loads::template box<Count>;
     describe(loads.b[First], matrix_in_memory(nth<First>(b), BDeep, Tiles::depth, box));
     if constexpr (Count == 2)
       describe(loads.b[First + 1], matrix_in_memory(nth<First + 1>(b), BDeep, Tiles::depth, box));
@@ -392,13 +417,13 @@ auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows) {
   return all ? std::optional(loads) : std::nullopt;
 }
 
-template <class T, int Columns, bool BDeep, class A, class B, class C>
+template <class T, int Columns, bool BDeep, int Blocks = 1, class A, class B, class C>
 bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
   using Tiles = OperandTiles<T, Columns>;
-  using Loads = EngineTiles<Tiles, BDeep, several_count<B>>;
-  return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
-                                                           [&] { return engine_tiles<T, Tiles, BDeep>(a, b, c); });
+  using Loads = EngineTiles<Tiles, BDeep, several_count<B>, Blocks>;
+  const auto make = [&] { return engine_tiles<T, Tiles, BDeep, Blocks>(a, b, c); };
+  return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream, make);
 }
 
 // What takes two things that go on together, each so long alone: as the longer, and where they are alike longer still.
@@ -408,37 +433,55 @@ inline std::int64_t time_together(std::int64_t one, double other) {
 
 // What tiles of 128 rows and so many columns take on an H200, in ns: each stage of the depth, and the end, when sums go
 // to the sink and nothing multiplies; `launch` is all that is there besides. Wider tiles read each element fewer times;
-// memory slows the narrowest down.
+// memory slows the narrowest down. Of a line that begins between multiples of 128 bytes, the second-level cache is
+// asked for two lines instead of one: it slows a stage down where most multiprocessors ask.
 struct TileTime {
-  int columns, stage, end;
+  int columns, stage, end, straddling_stage;
   static constexpr int launch = 1600;
 
-  // Of all multiprocessors, so many tiles each of `steps` stages: that share of a product.
+  // Of all multiprocessors, so many tiles each of `steps` stages: that share of a product. crowded: whether most of
+  // them have tiles.
   template <class Shape>
-  std::int64_t time(std::int64_t rounds, std::int64_t steps, const Shape& shape, double share = 1) const {
-    return launch + rounds * end + time_together(rounds * steps * stage, shape.memory_time(steps, share));
+  std::int64_t time(std::int64_t rounds, std::int64_t steps, const Shape& shape, double share = 1,
+                    bool crowded = true) const {
+    const int each = shape.straddles && crowded ? straddling_stage : stage;
+    return launch + rounds * end + time_together(rounds * steps * each, shape.memory_time(steps, share));
   }
 };
-inline constexpr TileTime tile_times[] = {{256, 620, 2100}, {192, 470, 1700}, {128, 330, 1100}, {64, 230, 700}};
+inline constexpr TileTime tile_times[] = {
+    {256, 620, 2100, 740}, {192, 470, 1700, 620}, {128, 330, 1100, 490}, {64, 230, 700, 350}};
+// The same of two blocks of a cluster that bring right operands for each other, half of what each would ask for. Where
+// lines begin at multiples of 128 bytes, that makes no difference, and clusters begin later (tests/bench/H200.md).
+inline constexpr int cluster_launch = 600;  // more than another launch takes
+inline constexpr TileTime pair_times[] = {{256, 620, 2100, 630}, {192, 470, 1700, 490}, {128, 330, 1100, 360}};
 
-// Tiles of which columns take the least time, and how much; or those asked for.
+// Tiles of which columns take the least time, how much, and by clusters of how many blocks; or those asked for.
 struct TileChoice {
   int columns;
   std::int64_t time;
+  int blocks = 1;
 };
 template <int... Columns, int Products>
-TileChoice best_tiles(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors, std::int64_t steps) {
+TileChoice best_tiles(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors, std::int64_t steps,
+                      int blocks = 1) {
   TileChoice best{0, 0};
-  for (const TileTime& each : tile_times) {
-    if (((each.columns != Columns) && ...)) continue;
+  const std::int64_t row_tiles = (shape.M + 128 * blocks - 1) / (128 * blocks), at_once = multiprocessors / blocks;
+  const int more = blocks > 1 ? cluster_launch : 0;
+  const auto consider = [&](const TileTime& each) {
+    if (((each.columns != Columns) && ...) || (best.columns != 0 && best.columns == shape.columns_asked)) return;
     std::int64_t tiles = 0;
     for (int product = 0; product < Products; ++product) {
-      tiles += shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(product, each.columns);
+      tiles += shape.batches * row_tiles * shape.groups * shape.tiles_across(product, each.columns);
     }
-    const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
-    const std::int64_t time = each.time(rounds, steps, shape);
-    if (shape.columns_asked == each.columns) return {each.columns, time};
-    if (best.columns == 0 || time < best.time) best = {each.columns, time};
+    const std::int64_t rounds = (tiles + at_once - 1) / at_once;
+    const std::int64_t time = each.time(rounds, steps, shape, 1, 4 * tiles > 3 * at_once) + more;
+    const bool asked = shape.columns_asked == each.columns;
+    if (asked || best.columns == 0 || time < best.time) best = {each.columns, time, blocks};
+  };
+  if (blocks == 1) {
+    for (const TileTime& each : tile_times) consider(each);
+  } else {
+    for (const TileTime& each : pair_times) consider(each);
   }
   return best;
 }
@@ -447,16 +490,28 @@ int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multi
   return best_tiles<Columns...>(shape, multiprocessors, steps).columns;
 }
 
+// Of which operands blocks may bring some for each other. Of those of other sizes it was not timed.
+template <class T>
+inline constexpr bool comes_in_pairs = sizeof(T) == 2;
+
 // The same of one call's products, where each sink takes at most `Together` of them.
 template <class T, int Together, int Products>
 TileChoice best_tiles_of(const WarpgroupMatmulShape<Products>& shape, const DeviceLimits& limits) {
   const std::int64_t steps = shape.steps(swizzle_bytes / static_cast<int>(sizeof(T)));
-  // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
-  if constexpr (Together == 1 && !sums_are_short<T>) {
-    return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps);
-  } else {
-    return best_tiles<256, 128>(shape, limits.multiprocessors, steps);
-  }
+  const auto best = [&](int blocks) {
+    // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
+    if constexpr (Together == 1 && !sums_are_short<T>) {
+      return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps, blocks);
+    } else {
+      return best_tiles<256, 128>(shape, limits.multiprocessors, steps, blocks);
+    }
+  };
+  const TileChoice alone = best(1);
+  const bool have_room = limits.cluster_blocks >= 2 && limits.multiprocessors >= 2;
+  if (!comes_in_pairs<T> || !shape.straddles || shape.batches > 1 || !have_room) return alone;
+  const TileChoice pairs = best(2);
+  const bool taken = shape.columns_asked == 0 || shape.columns_asked == pairs.columns;
+  return taken && pairs.time < alone.time ? pairs : alone;
 }
 
 // c = a * b for each of b: false where device, compiler or where operands lie do not allow it.
@@ -464,12 +519,18 @@ template <class T, bool BDeep, class A, class B, class C>
 bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
   constexpr int together = most_together<C, several_count<B>>;
-  const int columns = best_tiles_of<T, together>(shape, limits).columns;
-  if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, limits, stream)) return true;
+  const TileChoice best = best_tiles_of<T, together>(shape, limits);
+  const auto launch = [&]<int Columns>() {
+    if (best.columns != Columns) return false;
+    if constexpr (comes_in_pairs<T>) {
+      if (best.blocks == 2 && launch_by_engine<T, Columns, BDeep, 2>(a, b, c, shape, limits, stream)) return true;
+    }
+    return launch_by_engine<T, Columns, BDeep>(a, b, c, shape, limits, stream);
+  };
   if constexpr (together == 1 && !sums_are_short<T>) {
-    if (columns == 192 && launch_by_engine<T, 192, BDeep>(a, b, c, shape, limits, stream)) return true;
+    if (launch.template operator()<192>()) return true;
   }
-  return columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, limits, stream);
+  return launch.template operator()<256>() || launch.template operator()<128>();
 }
 
 }  // namespace kgen::gpu

@@ -101,6 +101,8 @@ int cluster_rank();
 void cluster_barrier(Place place);
 // What `memory`, of this block's shared memory, is in block `rank` of the cluster.
 void* cluster_shared(void* memory, int rank);
+// The same for what is done at once, or waited for by that block: it may leave without a barrier of the cluster.
+void* reach_shared(void* memory, int rank);
 // Passes `word` to the lanes of the group, and returns that of lane `source` of the wave.
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source);
 // Ends the thread that runs, and with it the block, with that error.

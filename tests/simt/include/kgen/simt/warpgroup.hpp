@@ -91,6 +91,7 @@ class Mbarrier {
     --pending_;
     end_phase();
   }
+  void arrive_at(int rank) { static_cast<Mbarrier*>(simt::reach_shared(this, rank))->arrive(); }
   void arrive_and_expect(int bytes) {
     require_made();
     bytes_ += bytes;
@@ -150,11 +151,14 @@ inline std::int64_t swizzled(std::int64_t offset) { return offset ^ ((offset >> 
 
 namespace detail {
 // Brings `lines` lines of 128 bytes, late, to where no thread may read before: line number i from the indices that
-// place(i) gives, along the innermost axis; zeros outside of the memory.
+// place(i) gives, along the innermost axis; zeros outside of the memory. To block `rank` of the cluster, where it is
+// the same place; -1: to this one.
 template <class Place>
-void copy_lines(void* to, const TensorMap& map, Mbarrier& barrier, int lines, const Place& place) {
-  unsigned char* shared = simt::shared_memory();
-  const std::int64_t begin = static_cast<unsigned char*>(to) - shared;
+void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const Place& place, int rank = -1) {
+  const std::int64_t begin = static_cast<unsigned char*>(to) - simt::shared_memory();
+  if (rank >= 0) to = simt::reach_shared(to, rank);
+  unsigned char* shared = static_cast<unsigned char*>(to) - begin;
+  Mbarrier& barrier = rank < 0 ? own : *static_cast<Mbarrier*>(simt::reach_shared(&own, rank));
   const int bytes = lines * swizzle_bytes;
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
   simt::access(map.memory.data, 16);
@@ -184,18 +188,31 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& barrier, int lines, co
 }
 }  // namespace detail
 
+namespace detail {
+// A box that begins at `at`; to the block of that rank.
 template <class... At>
-void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, At... at) {
+void copy_box(int rank, void* to, const TensorMap& map, Mbarrier& barrier, At... at) {
   if (map.axes != sizeof...(At) || map.pixels != 0) simt::fail("a tile of memory of other axes");
   const auto& box = map.memory.box;
-  detail::copy_lines(to, map, barrier, box[1] * box[2] * box[3] * box[4], [=](std::int64_t line) {
+  const auto line_place = [=](std::int64_t line) {
     Index<TensorMap::most_axes> place{at...};
     for (int axis = 1; axis < TensorMap::most_axes; ++axis) {
       place[axis] += line % box[axis];
       line /= box[axis];
     }
     return place;
-  });
+  };
+  copy_lines(to, map, barrier, box[1] * box[2] * box[3] * box[4], line_place, rank);
+}
+}  // namespace detail
+
+template <class... At>
+void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, At... at) {
+  detail::copy_box(-1, to, map, barrier, at...);
+}
+template <int Blocks>
+void copy_tile_to_all(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
+  for (int rank = 0; rank < Blocks; ++rank) detail::copy_box(rank, to, map, barrier, x, y);
 }
 
 template <int Rank>
