@@ -442,6 +442,11 @@ EXAMPLES = {
         {"weights": "f32", "by_position": "f32", "positive": "f64", "dots": "f32", "zeros": "f64"},
     ),
     "grouped_products": Example(over_shapes(inputs_features.grouped_product_inputs, [(1,), (2,), (7,), (64,), (0,)])),
+    "block_scales": Example(
+        over_shapes(inputs_features.block_scale_inputs, [(1,), (5,), (64,), (129,), (0,)]),
+        {"y": "bf16", "biased": "f32", "parts": "f32", "tiled": "f32"},
+        tolerance={"f32": 1e-3},  # tensor cores keep 13 bits of sums of 128
+    ),
     "frames": Example(
         over_shapes(inputs_features.frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
         {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},

@@ -310,6 +310,21 @@ def grouped_product_inputs(rng, t):
     return {"x": normal(rng, t, 40), "scores": scores} | {name: value.astype(np.float32) for name, value in matrices.items()}
 
 
+def block_scale_inputs(rng, m):
+    def codes(*shape):
+        return normal(rng, *shape).astype(ml_dtypes.float8_e4m3fn)
+
+    def scales(*shape):
+        return np.exp2(normal(rng, *shape)).astype(np.float32) / 8
+
+    return {
+        "x": codes(m, 384), "x_scale": scales(m, 3), "w": codes(256, 384), "w_scale": scales(2, 3),
+        "columns": codes(384, 72), "column_scale": scales(3, 72), "bias": normal(rng, 72),
+        "batch": codes(m, 2, 200), "batch_scale": scales(m, 2, 2), "part": codes(200, 140), "part_scale": scales(2, 3),
+        "tiles": rng.integers(-128, 128, (m, 17), dtype=np.int8), "tile_scale": scales((m + 2) // 3, 4),
+    }  # fmt: skip
+
+
 def frames_inputs(rng, m, n):
     counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
     return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}

@@ -354,6 +354,21 @@ def grouped_products(x, scores, up, gate, down):
     return [y]
 
 
+def block_scales(
+    x, x_scale, w, w_scale, columns, column_scale, bias, batch, batch_scale, part, part_scale, tiles, tile_scale
+):
+    def scaled(codes, scale, rows, wide):
+        factors = np.repeat(np.repeat(scale, rows, axis=-2), wide, axis=-1)
+        return codes.astype(float) * factors[..., : codes.shape[-2], : codes.shape[-1]]
+
+    left = scaled(x, x_scale, 1, 128)
+    product = left @ scaled(w, w_scale, 128, 128).T
+    return [
+        silu(product), left @ scaled(columns, column_scale, 128, 1) + bias,
+        scaled(batch, batch_scale, 1, 128) @ scaled(part, part_scale, 128, 60), scaled(tiles, tile_scale, 3, 5),
+    ]  # fmt: skip
+
+
 def triangles(scores, low, flags, labels, gains, codes):
     def one_hot(indices, depth):
         return (indices[..., None] == np.arange(depth)) | (indices[..., None] + depth == np.arange(depth))

@@ -177,6 +177,23 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [quantize(x, scale, zero_point, saturate=True), scale, zero_point]
 
 
+def dequantize_blocks(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    x, scale = operands
+
+    def repeated(part: np.ndarray) -> np.ndarray:
+        whole = np.repeat(np.repeat(part, int(at["rows"]), axis=-2), int(at["columns"]), axis=-1)
+        return whole[..., : x.shape[-2], : x.shape[-1]]
+
+    return dequantize([x, scale.map(repeated)], {})
+
+
+def block_scaled_matmul(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    a, b, a_scale, b_scale = operands
+    (left,) = dequantize_blocks([a, a_scale], {"rows": 1, "columns": 128})
+    (right,) = dequantize_blocks([b, b_scale], {"rows": 128, "columns": at["width"]})
+    return PRIMITIVES["matmul"]([left, right], {})
+
+
 OPERATORS: dict[str, Rule] = PRIMITIVES | attentions.OPERATORS | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | paged.OPERATORS | transforms.OPERATORS | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),
@@ -208,5 +225,7 @@ OPERATORS: dict[str, Rule] = PRIMITIVES | attentions.OPERATORS | selections.OPER
     "variance": lambda operands, at: references.mean_variance(operands, at)[1:],
     "quantize_linear": activation(quantize),
     "dequantize_linear": dequantize,
+    "dequantize_blocks": dequantize_blocks,
+    "block_scaled_matmul": block_scaled_matmul,
     "dynamic_quantize_linear": dynamic_quantize,
 }

@@ -36,7 +36,7 @@ std::string shape_text(const OperandSpec& operand, std::size_t open, std::int64_
   static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1},  {"G", 1},  {"D", 8},
                                                      {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9},  {"V", 6},  {"L", 7},
                                                      {"I", 9}, {"O", 5}, {"P", 2}, {"W", 4},  {"KD", 2}, {"KH", 1},
-                                                     {"KW", 2}};
+                                                     {"KW", 2}, {"R", 4}, {"Q", 256}, {"Y", 4}, {"X", 2}};
   if (!operand.pattern) return "4, 8";
   std::string text;
   for (const PatternAxis& axis : *operand.pattern) {
@@ -187,6 +187,7 @@ TEST_CASE("raise: every spelling of every operator becomes the operator") {
         Module raised = raise(module, rewrites.ops, Raised::everywhere);
         if (!is_there(raised)) {  // its condition may ask for another target
           module.main.target = TargetKind::cuda;
+          module.main.architecture = Architecture::sm_90a;
           raised = raise(module, rewrites.ops, Raised::everywhere);
         }
         check_consistent(raised.main);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "generator/base/ensure.hpp"
+#include "generator/base/contains.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
@@ -138,8 +139,16 @@ std::optional<std::vector<ValueId>> input_values(Decomposition& state, Expanding
   return std::vector{add_constant(state.graph, state.names.take(name), std::nullopt, {*number}, at.composite.where)};
 }
 
-// Rule: what computes sees f32 in place of lower precision. Casts take what there is, and so do views, rounded where
-// they lead to nothing but a result. What a kernel computes as well is no composite: its expansion sees what it is
+// Whether the operator's operand may be of f32; those that are not known may.
+bool takes_f32(const OpSpec& op, std::size_t operand) {
+  if (operand >= op.operands.size()) return true;
+  const std::string& type = op.operands[operand].type;
+  const auto variable = op.types.find(type);
+  return variable == op.types.end() ? !dtype_from_name(type) || type == "f32" : contains(variable->second, DType::f32);
+}
+
+// Rule: what computes sees f32 in place of lower precision. Casts and what takes no f32 take what there is, and so do
+// views, rounded where they lead to nothing but a result. What a kernel computes as well is no composite: its expansion sees what it is
 // given.
 void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, const ExpansionNode& node,
                       std::vector<std::pair<ValueId, std::string>>& inputs) {
@@ -152,11 +161,12 @@ void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, con
   const auto rounded = at.rounded_names.find(node.outputs[0]);
   const bool round = op.kind == OpKind::view && rounded != at.rounded_names.end();
   if (op.kind == OpKind::view && !round && std::all_of(inputs.begin(), inputs.end(), is_low)) return;
-  for (auto& input : inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto& input = inputs[i];
     auto& [id, name] = input;
     if (round && (is_low(input) || dtype_of(id) == DType::f32)) {
       id = as_dtype(state, at, id, rounded->second, name);
-    } else if (is_low(input)) {
+    } else if (is_low(input) && takes_f32(op, i)) {
       id = as_dtype(state, at, id, DType::f32, name);
     }
   }

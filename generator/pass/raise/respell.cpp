@@ -335,12 +335,18 @@ void learn(Match& match, std::string_view text, AttributeValue value) {
   if (name && !find_attribute(match.known, *name)) match.known.emplace_back(*name, std::move(value));
 }
 
-// "[N, $groups, ...]": one by one, up to what stands for several.
+// "[N, $groups, ..., $block]": one by one from either end, up to what stands for several.
 void learn_items(Match& match, const ExpansionValue& given, const std::vector<Dim>& list) {
   if (!given.text.starts_with('[')) return;
-  for (std::size_t i = 0; i < std::min(given.items.size(), list.size()) && given.items[i].text != "..."; ++i) {
-    if (list[i].is_constant()) learn(match, given.items[i].text, list[i].constant());
-  }
+  const std::size_t count = std::min(given.items.size(), list.size());
+  const auto learn_item = [&](std::size_t item, std::size_t place) {
+    if (given.items[item].text == "...") return false;
+    if (list[place].is_constant()) learn(match, given.items[item].text, list[place].constant());
+    return true;
+  };
+  std::size_t first = 0, last = 0;
+  while (first < count && learn_item(first, first)) ++first;
+  while (first + last < count && learn_item(given.items.size() - 1 - last, list.size() - 1 - last)) ++last;
 }
 
 }  // namespace

@@ -20,27 +20,21 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape
   return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 }
 
-// The same, of operands that lie anywhere: few rows are multiplied by right operands as they lie, where the copy engine
-// does not take one; all else that it does not take is copied to where it does. Brought through registers, tiles of 128
-// rows take longer at any size (tests/bench/H200.md).
-template <class T, bool BDeep, class A, class B, class C>
-bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                          Stream stream) {
-  const DeviceLimits limits = device_limits(stream);
+// multiply(a, b) of operands that lie as the copy engine takes them: those that lie otherwise are copied ahead, unless
+// runs() says that nothing is won by that, or in_place(), asked where a right operand would be copied, has multiplied
+// them as they lie.
+template <class T, bool BDeep, class A, class B, class Runs, class InPlace, class Multiply>
+bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& runs, const InPlace& in_place,
+                          const Multiply& multiply) {
   const auto fits = [](const View<const T, 2>& view, bool across) {
     return matrix_in_memory(view, across, 1, 1).has_value();
   };
-  constexpr int products = several_count<B>;
-  using Copies = LaidOut<T, 1 + products>;
+  using Copies = LaidOut<T, 1 + several_count<B>>;
   std::int64_t of_right = 0;
   for_each_of(b, [&](const auto& each) { of_right += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
   const std::int64_t bytes = of_right + (fits(a, false) ? 0 : Copies::bytes(a, false));
-  using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, products>;
-  if (bytes == 0 || !runs_warpgroup_matmul<T, BDeep, Loads, products, C>(limits))
-    return tensor_core_matmul<T, BDeep>(a, b, c, shape, limits, stream);
-  if constexpr (!deep_only<T>) {
-    if (of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
-  }
+  if (bytes == 0 || !runs()) return multiply(a, b);
+  if (of_right > 0 && in_place()) return true;
   const Workspace memory(bytes, stream);
   Copies laid_out(memory.data(), stream);
   const auto engine_takes = [&](bool across) {
@@ -53,7 +47,26 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
   const auto left = with_each(a, engine_takes(false));
   const auto right = with_each(b, engine_takes(BDeep));
   laid_out.launch();
-  return tensor_core_matmul<T, BDeep>(left, right, c, shape, limits, stream);
+  return multiply(left, right);
+}
+
+// The same, of operands that lie anywhere: few rows are multiplied by right operands as they lie, where the copy engine
+// does not take one; all else that it does not take is copied to where it does. Brought through registers, tiles of 128
+// rows take longer at any size (tests/bench/H200.md).
+template <class T, bool BDeep, class A, class B, class C>
+bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                          Stream stream) {
+  const DeviceLimits limits = device_limits(stream);
+  using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, several_count<B>>;
+  return lay_out_and_multiply<T, BDeep>(
+      a, b, stream, [&] { return runs_warpgroup_matmul<T, BDeep, Loads, several_count<B>, C>(limits); },
+      [&] {
+        if constexpr (deep_only<T>) return false;
+        else return few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+      },
+      [&](const auto& left, const auto& right) {
+        return tensor_core_matmul<T, BDeep>(left, right, c, shape, limits, stream);
+      });
 }
 
 // The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by

@@ -229,6 +229,19 @@ struct WarpgroupMatmul {
     emit_tile<IsAlone>(sums, sink, origin, extents, lanes);
   }
 
+  // The first of this warpgroup's rows of a tile.
+  KGEN_FN static int first_row() { return (thread_index() - loading_threads) / warpgroup_threads * 64; }
+
+  // Gives this warpgroup's sums of a tile that begins at `origin` to its sink, as far as `extents`.
+  template <bool IsAlone, int Count, int Half, class C>
+  KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
+                                Index<2> extents, Lanes lanes) {
+    // Of more, ptxas keeps some of the sums in memory: places in batches of several axes take registers, too.
+    constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 4 : 8;
+    origin[0] += first_row();
+    gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
+  }
+
  private:
   // How many tiles of so many steps the one that is multiplied is behind the one that has been filled last, at most. What
   // is asked for earlier, the cache, which all multiprocessors share, has lost again when it is needed.
@@ -252,9 +265,6 @@ struct WarpgroupMatmul {
     };
     Order::at(number, c, shape, ask);
   }
-
-  // The first of this warpgroup's rows of a tile.
-  KGEN_FN static int first_row() { return (thread_index() - loading_threads) / warpgroup_threads * 64; }
 
   // Adds up this warpgroup's rows of a tile of steps() stages, as many columns of each product as there are sums for.
   // steps: asked again rather than kept in a register.
@@ -292,16 +302,6 @@ struct WarpgroupMatmul {
     }
     KGEN_UNROLL
     for (int i = 0; i < Count; ++i) settle(sums[i]);
-  }
-
-  // Gives this warpgroup's sums of a tile that begins at `origin` to its sink, as far as `extents`.
-  template <bool IsAlone, int Count, int Half, class C>
-  KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
-                                Index<2> extents, Lanes lanes) {
-    // Of more, ptxas keeps some of the sums in memory: places in batches of several axes take registers, too.
-    constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 4 : 8;
-    origin[0] += first_row();
-    gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
   }
 };
 
@@ -354,21 +354,19 @@ template <int LeastBits, class A, class B, class C>
 inline constexpr bool has_warpgroup_matmul =
     has_warpgroup_operands<LeastBits, A, B>&& most_together<C, several_count<B>> <= 2;
 
-// Launches the kernel with the loads that make() gives; false where device or compiler do not allow it, or there
-// are none.
-template <class T, int Columns, bool BDeep, class Loads, int Products, class C, class Make>
-bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, const DeviceLimits& limits,
-                             Stream stream, const Make& make) {
-  using Matmul = WarpgroupMatmul<T, Columns, BDeep, Loads>;
-  const auto kernel = warpgroup_matmul_kernel<T, Columns, BDeep, Loads, Products, C>;
+// Launches a kernel of tiles with the loads that make() gives, the sink, the shape, and what else it takes; false where
+// device or compiler do not allow it, or there are none.
+template <class Matmul, int Columns, int Products, class Kernel, class C, class Make, class... More>
+bool launch_tiles(Kernel kernel, const C& c, WarpgroupMatmulShape<Products> shape, const DeviceLimits& limits,
+                  Stream stream, const Make& make, const More&... more) {
   if (limits.shared_bytes < Matmul::Pipeline::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
-  const std::optional<Loads> loads = make();
+  const auto loads = make();
   if (!loads) return false;
   const int all = shape.template count_tiles<Matmul::Order::rows>(c, Columns);
   shape.tiles = shape.most_tiles == 0 ? all : std::min(all, shape.most_tiles);
-  Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads, Matmul::Pipeline::shared(),
-            Matmul::blocks};
+  Grid grid{std::remove_cvref_t<decltype(*loads)>::name, std::min(shape.tiles, limits.multiprocessors),
+            Matmul::threads, Matmul::Pipeline::shared(), Matmul::blocks};
   if constexpr (Matmul::blocks > 1) {
     const int at_once = clusters_at_once(grid, limits, stream, reinterpret_cast<const void*>(kernel))[Matmul::blocks];
     if (at_once == 0) return false;
@@ -380,8 +378,15 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
   }
   const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
   const auto seen = [&](const auto& sink) { return aligned ? with_access(sink, 8) : sink; };
-  launch_early(grid, stream, kernel, *loads, ahead, with_each(c, seen), shape);
+  launch_early(grid, stream, kernel, *loads, ahead, with_each(c, seen), shape, more...);
   return true;
+}
+
+template <class T, int Columns, bool BDeep, class Loads, int Products, class C, class Make>
+bool launch_warpgroup_matmul(const C& c, const WarpgroupMatmulShape<Products>& shape, const DeviceLimits& limits,
+                             Stream stream, const Make& make) {
+  return launch_tiles<WarpgroupMatmul<T, Columns, BDeep, Loads>, Columns>(
+      warpgroup_matmul_kernel<T, Columns, BDeep, Loads, Products, C>, c, shape, limits, stream, make);
 }
 
 // Whether device and compiler allow it, where the copy engine takes the operands.

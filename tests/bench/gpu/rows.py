@@ -151,6 +151,25 @@ def f8_product(title, m, n, k):
     return Row(title, "matmul_f8_row_scales", make, f8_row_scales, operations=2 * m * n * k, most=0.55, error=1e-2)
 
 
+def f8_block_scales(x, w, x_scale, w_scale):
+    """x times the transposed w, with a scale for each 128 of a row of x, and for each 128 x 128 of w."""
+    if x.dtype == torch.float64:
+        right = w * w_scale.repeat_interleave(128, 0).repeat_interleave(128, 1)
+        return ((x * x_scale.repeat_interleave(128, 1)) @ right.t(),)
+    of_rows = x_scale.t().contiguous().t()  # as cuBLASLt takes them; kgen takes any order
+    return (torch._scaled_mm(x, w.t(), scale_a=of_rows, scale_b=w_scale.t(), out_dtype=torch.bfloat16),)
+
+
+def f8_block_product(m, n, k):
+    def make():
+        x, w = (normal(*shape, dtype=torch.float8_e4m3fn) for shape in [(m, k), (n, k)])
+        return [x, w, torch.rand(m, k // 128, device="cuda"), torch.rand(n // 128, k // 128, device="cuda")]
+
+    title = f"matmul f8e4m3, scales of 128-blocks {m}x{n}x{k}"
+    return Row(title, "matmul_f8_block_scales", make, f8_block_scales, operations=2 * m * n * k, most=0.8, error=1e-2)
+
+
+
 # What may follow a product: the graph, and what product() is told of it.
 EPILOGUES = [
     ("matmul_bf16", {"compute": lambda x, w: (x @ w,)}),
@@ -373,6 +392,8 @@ ROWS = [
         lambda x, weight, w: (F.rms_norm(x, x.shape[-1:], weight, 1e-6) @ w,), operations=2 * 8192 * 6144 * 4096,
         error=1e-2),
     f8_product("matmul f8e4m3, row scales 8192^3", 8192, 8192, 8192),
+    *(f8_block_product(*sizes)
+      for sizes in [(8192, 8192, 8192), (4096, 4096, 4096), (4096, 7168, 2048), (256, 4096, 7168), (64, 4096, 7168)]),
     *(product(f"silu(x W) {rows}x14336x4096", "matmul_silu_bf16", rows, 14336, 4096, lambda x, w: (F.silu(x @ w),))
       for rows in (1, 16)),
     mixture("grouped matmul, 64 experts, 4096 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 4096, 8, 64, 1408, 2048,
