@@ -270,7 +270,9 @@ void Borrowed::borrow(nb::handle object, const Parameter& parameter, bool writab
   }
   if (borrow_exchange(object, parameter, writable)) return;
   if (!writable && borrow_scalar(object, parameter)) return;
-  if (is_masked_array(object)) refuse(parameter, "the array is masked; pass x.filled(number), or x.data for all numbers");
+  if (is_masked_array(object)) {
+    refuse(parameter, "the array is masked; pass x.filled(number), or x.data for all numbers");
+  }
   if (has_dlpack(object, parameter)) return borrow_capsule(object, parameter, writable);
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     producer = Producer::numpy;
