@@ -194,6 +194,22 @@ if "$work/tuning/build/tune" M=65 2>"$log"; then fail "tune: takes a size that i
 grep -q 'M: 65 is not in 1..64' "$log" || fail "tune: does not say what is wrong with a size"
 echo "ok: a program that tunes builds and runs, and kgen takes its rules"
 
+# Without the component gpu: the package refers to nothing that is not there.
+"$cmake" --install "$kgen_build" --prefix "$work/without_gpu" --component Unspecified >"$log" 2>&1 || fail "installing without GPUs"
+[ ! -f "$work/without_gpu/lib/libkgen_runtime_cuda.a" ] || fail "the runtime of CUDA is in no component of its own"
+mkdir -p "$work/without_gpu/project"
+cat >"$work/without_gpu/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(without_gpu LANGUAGES CXX)
+find_package(kgen REQUIRED)
+if(NOT TARGET kgen::runtime OR TARGET kgen::runtime_cuda OR TARGET kgen::runtime_hip)
+  message(FATAL_ERROR "expected the runtime of CPUs alone")
+endif()
+END
+"$cmake" -S "$work/without_gpu/project" -B "$work/without_gpu/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/without_gpu" >"$log" 2>&1 ||
+  fail "without GPUs: configuring"
+echo "ok: what is installed without GPUs is a whole package"
+
 # The same project for a GPU: the program is linked, but not run.
 nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
 if [ -n "$nvcc" ] && [ -f "$prefix/lib/libkgen_runtime_cuda.a" ]; then

@@ -68,6 +68,20 @@ class Plans(unittest.TestCase):
         with self.assertRaisesRegex(kgen.Error, "cannot open the library: .*nothing.so"):
             kgen.load_library(folder / "nothing.so")
 
+    def test_another_kgen_than_before(self) -> None:
+        """What is built in a folder by one kgen is built with the next one's runtime and headers, once that is asked for."""
+        first = Path(os.environ.get("KGEN_HOME") or Path(kgen.__file__).parent / "home")
+        second = graphs.work / "another_kgen"
+        shutil.rmtree(second, ignore_errors=True)
+        shutil.copytree(first, second, symlinks=True)
+        folder = graphs.work / "homes"
+        path = graphs.write(graphs.GATED, folder)
+        kgen.load(path, folder=folder)
+        with mock.patch.dict(os.environ, KGEN_HOME=str(second)):
+            kgen.load(path, folder=folder)
+        cached = next(folder.rglob("CMakeCache.txt")).read_text()
+        self.assertRegex(cached, rf"(?m)^kgen_DIR:\w+={second}/lib/cmake/kgen$")
+
     def test_generator_that_is_missing(self) -> None:
         home = graphs.work / "without_generator"
         (home / "lib" / "cmake" / "kgen").mkdir(parents=True, exist_ok=True)

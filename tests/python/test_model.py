@@ -141,6 +141,8 @@ class Calls(unittest.TestCase):
                 gate,
             )
         self.refuses(TypeError, "input 'x' (f32[M, 4]): the elements are of the type 'O'", x.astype(object), gate)
+        masked = numpy.ma.masked_array(x, x > 0)
+        self.refuses(TypeError, "input 'x' (f32[M, 4]): the array is masked; pass x.filled(number), or x.data for all numbers", masked, gate)
 
     def test_misaligned(self) -> None:
         x, gate = arguments()

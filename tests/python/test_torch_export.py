@@ -352,6 +352,42 @@ class Exports(unittest.TestCase):
             self.assertRegex(text, rf"(?s){operator}[^\n]*\n    [^\n]*test_torch_export\.py:\d+: [^\n]*")
             self.assertIn(line, text)
 
+    def test_reasons_say_what_to_do(self) -> None:
+        class Inverse(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.linalg.inv(x) + torch.linalg.solve(x, x)
+
+        class Rows(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                x[torch.where(x[:, 0] > 0)[0]] += 1
+                return x
+
+        class Picked(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x[x > 0]
+
+        class Cache(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("keys", torch.zeros(8, 4))
+
+            def forward(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+                self.keys[at : at + 1] = x[:1]
+                return self.keys
+
+        x = torch.eye(4)
+        for module, given, reasons in (
+            (Inverse(), (x,), ["linalg_inv_ex.default: graphs decompose no matrices and solve no systems of equations; compute it outside"]),
+            (Rows(), (x,), ["nonzero.default: the size of its result follows from data; compute all elements, and choose with torch.where"]),
+            (Picked(), (x,), [r"index.Tensor: a mask as index, .*; keep all elements: torch.where\(mask, x, 0\)"]),
+            (Cache(), (x, torch.tensor(3)), ["numbers that only a run knows; .* with an index: cache\\[:, position\\] = x"]),
+        ):
+            with self.subTest(type(module).__name__), self.assertRaises(kgen.torch.ExportError) as caught:
+                kgen.from_torch(module, given, path=graphs.work / "reasons.yaml")
+            for reason in reasons:
+                self.assertRegex(str(caught.exception), rf"{reason}[^\n]*\n    [^\n]*test_torch_export\.py:\d+: ")
+            self.assertNotRegex(str(caught.exception), "TOKEN|with_effects|None")
+
     def test_graphs_within_the_graph(self) -> None:
         class Choice(nn.Module):
             def forward(self, x: torch.Tensor) -> torch.Tensor:

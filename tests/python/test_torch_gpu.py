@@ -302,12 +302,35 @@ class Backend(OnGpu):
         self.assertGreaterEqual(len(report.planned), 1)
         self.assertRegex("\n".join(report.left), "a tensor on cpu, the others on cuda:0: .*test_torch_gpu.py")
 
+    def test_numbers_of_the_host(self) -> None:
+        """A float that torch.compile made a tensor of the host, and tensors of one number there, are numbers of the graph."""
+
+        def function(x: torch.Tensor, host: torch.Tensor, *, scale: float) -> tuple:
+            y = torch.relu(x * scale + host) / (host + 1)
+            return y, y.sum(0) - host * scale
+
+        compiled = torch.compile(function, backend="kgen", options={"folder": graphs.work / "backend_cuda" / "numbers"}, dynamic=True)
+        x = torch.randn(5, 7)
+        for scale, number in ((0.5, 1.0), (0.25, 2.5), (-3.0, 4.0)):
+            host = torch.tensor(number, device="cpu")
+            torch.testing.assert_close(compiled(x, host, scale=scale), function(x, host, scale=scale), rtol=1e-5, atol=1e-5)
+        self.assertEqual(kgen.torch.reports[-1].left, [])
+        out = compiled(x, host, scale=2.0)
+        captured = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(captured):
+            out = compiled(x, host, scale=2.0)
+        x.normal_()
+        captured.replay()
+        torch.testing.assert_close(out, function(x, host, scale=2.0), rtol=1e-5, atol=1e-5)
+        y = torch.compile(lambda x, host: (x * 2, host * 2 + x.dtype.itemsize), backend="kgen")(x, host)[1]
+        self.assertEqual((y.device.type, float(y)), ("cpu", 12.0))
+
     def test_inputs_that_change_and_views_of_them(self) -> None:
         """As on the CPU: what is written in place, what is returned as it came, views, nested results, strides, no elements."""
 
-        def function(x: torch.Tensor, *, y: torch.Tensor) -> dict:
+        def function(x: torch.Tensor, *, y: torch.Tensor, scale: float = 0.5) -> dict:
             x.mul_(2)
-            return {"sum": (x + y * 0.5).relu(), "view": x.t(), "same": y, "nested": [x.sum(0), (y.t() @ x,)]}
+            return {"sum": (x + y * scale).relu(), "view": x.t(), "same": y, "nested": [x.sum(0), (y.t() @ x,)]}
 
         compiled = torch.compile(function, backend="kgen", options={"folder": graphs.work / "backend_cuda" / "views"}, dynamic=True)
         for x, y in (

@@ -28,7 +28,7 @@ fi
 
 unset KGEN_HOME PYTHONPATH
 export KGEN_TEST_WORK="$work/graphs" PYTHONDONTWRITEBYTECODE=1
-export CMAKE_ARGS="-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+export CMAKE_ARGS="-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
 cp "$here"/graphs.py "$here"/test_model.py "$here"/test_hostile.py "$here"/test_build.py "$work/elsewhere"
 cd "$work/elsewhere"
 "$work/venv/bin/kgen" --version

@@ -142,7 +142,8 @@ def _run_cmake(source: Path, folder: Path, graph: str, language: str) -> str:
     cuda = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     compiler = [f"-DCMAKE_CUDA_COMPILER={cuda}"] if language == "CUDA" and "CUDACXX" not in os.environ else []
     configure = ["cmake", "-S", str(project), "-B", str(folder / "build"), *generator, *compiler]
-    configure += ["-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={home()}"]
+    # kgen_DIR too: what a configured folder has of it would be kept, also where that is another kgen than the one that plans.
+    configure += ["-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={home()}", f"-Dkgen_DIR={home() / 'lib' / 'cmake' / 'kgen'}"]
     configure += shlex.split(os.environ.get("CMAKE_ARGS", ""))
     log = _run(configure, "configuring")
     return log + _run(["cmake", "--build", str(folder / "build"), "--parallel", str(os.cpu_count() or 1)], "building")

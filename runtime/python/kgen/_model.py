@@ -134,7 +134,8 @@ class Profile:
 class Model(_kgen.Model):
     """A graph with its weights, state and memory, to be called: `y = model(x)`, `model(x=x)`, `model(x, out=y)`.
 
-    Inputs are NumPy arrays, PyTorch tensors or whatever has `__dlpack__`, taken without copies; numbers stand for scalars.
+    Inputs are NumPy arrays, PyTorch tensors or whatever has `__dlpack__`, taken without copies; numbers stand for scalars (on a
+    GPU for those that sizes are read from).
     Outputs are new tensors of the framework of the first one, or those in `out` (one, or a tuple), which is then returned.
     On a GPU a call runs on PyTorch's current stream, and does not wait. Calls of one model follow each other, whichever
     threads they come from.

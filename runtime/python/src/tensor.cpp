@@ -187,6 +187,9 @@ bool is_numpy_array(nb::handle object) {
   return object.type().ptr() == found_once(type, find).ptr();
 }
 
+// Whether some of its numbers do not count, which nothing but NumPy knows.
+bool is_masked_array(nb::handle object) { return nb::hasattr(object, "filled") && nb::hasattr(object, "mask"); }
+
 }  // namespace
 
 nb::object tuple_of(const std::vector<std::int64_t>& numbers) {
@@ -267,6 +270,9 @@ void Borrowed::borrow(nb::handle object, const Parameter& parameter, bool writab
   }
   if (borrow_exchange(object, parameter, writable)) return;
   if (!writable && borrow_scalar(object, parameter)) return;
+  if (is_masked_array(object)) {
+    refuse(parameter, "the array is masked; pass x.filled(number), or x.data for all numbers");
+  }
   if (has_dlpack(object, parameter)) return borrow_capsule(object, parameter, writable);
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     producer = Producer::numpy;

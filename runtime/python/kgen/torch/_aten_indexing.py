@@ -18,7 +18,14 @@ REFUSED: Dict[str, str] = {
         ("rand", "randn", "randperm", "rand_like", "randn_like", "randint", "randint_like", "bernoulli", "normal", "uniform",
          "exponential", "multinomial", "poisson", "normal_functional"),
         "graphs have no random numbers; make them outside, and pass them as an input"),
-    "nonzero": "the size of its result follows from data",
+    "nonzero": "the size of its result follows from data; compute all elements, and choose with torch.where",
+    **dict.fromkeys(
+        ("linalg_inv", "linalg_inv_ex", "inverse", "linalg_solve", "_linalg_solve_ex", "linalg_solve_triangular", "triangular_solve",
+         "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_ldl_factor_ex", "linalg_ldl_solve",
+         "linalg_lstsq", "linalg_pinv", "linalg_qr", "geqrf", "linalg_householder_product", "cholesky", "linalg_cholesky",
+         "linalg_cholesky_ex", "cholesky_solve", "cholesky_inverse", "_linalg_svd", "linalg_svd", "_linalg_eigh", "linalg_eigh", "linalg_eig",
+         "linalg_eigvals", "_linalg_eigvals", "linalg_matrix_exp"),
+        "graphs decompose no matrices and solve no systems of equations; compute it outside, and pass it as an input"),
     "_local_scalar_dense": "a number is read from a tensor, on which the module's Python goes on",
     **dict.fromkeys(
         ("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward", "embedding_dense_backward",
@@ -47,6 +54,9 @@ def _counts_up(b: Builder, index: Value) -> bool:
     return b.is_counting(index)
 
 
+_OF_MASK = "a mask as index, whose result has a size that follows from data; keep all elements: torch.where(mask, x, 0)"
+
+
 class _Indexed:
     """x[indices], of which several are tensors: x as lines behind the axes that are indexed, and the line of each index."""
 
@@ -55,7 +65,7 @@ class _Indexed:
         given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
         require(bool(given), "an index without a tensor")
         for _, index in given:
-            require(index.dtype != torch.bool, "a mask as index, whose result has a size that follows from data")
+            require(index.dtype != torch.bool, _OF_MASK)
         axes = [axis for axis, _ in given]
         self.first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
         """Where the axes of the indices stand in the result."""

@@ -22,7 +22,7 @@ from .._load import cache, load
 from .._model import Model
 from ._convert import Converter, _outline, add_dims, is_assertion, is_same, is_size, line_of, name_of, range_of_size
 from ._decompositions import decompositions
-from ._devices import load_options, main_device, tensors_of
+from ._devices import is_host_number, load_options, main_device, stranger_of, tensors_of
 from ._frozen import Edition, Named, freeze, frozen_inputs, name_inputs
 from ._graph import Graph, Unsupported, Value, extent_of, write_weights
 from ._views import is_apart, is_view, set_views_apart
@@ -162,7 +162,7 @@ class _Support(OperatorSupportBase):
             return False
         if node.name in self._refused:
             return self._refuse(self._refused[node.name])
-        elsewhere = next((one.device for one in tensors_of(node) if one.device != self._device), None)
+        elsewhere = stranger_of(node, self._device)
         if elsewhere is not None:
             return self._refuse(f"{name_of(node.target)}: a tensor on {elsewhere}, the others on {self._device}: {line_of(node)}")
         if any(one.is_complex() for one in tensors_of(node)):
@@ -283,7 +283,10 @@ class _Planned(torch.nn.Module):
         super().__init__()
         self._taken = taken
         placeholders = _placeholders_of(part)
-        self._has_tensors = any(isinstance(placeholders[i].meta.get("val"), torch.Tensor) for i in taken)
+        examples = [placeholders[i].meta.get("val") for i in taken]
+        self._has_tensors = any(isinstance(example, torch.Tensor) for example in examples)
+        self._device = settings.device or torch.device("cpu")
+        self._numbers = [i for i, example in enumerate(examples) if self._device.type != "cpu" and is_host_number(example)]
         self._work = settings.folder / graph.name
         self._options = settings.load
         with writing_to(self._work):
@@ -314,6 +317,8 @@ class _Planned(torch.nn.Module):
     def forward(self, *arguments: Any) -> Any:
         edition = self._edition_of(arguments) or self._freeze(arguments)
         given = [_dense(arguments[i]) for i in self._taken]
+        for i in self._numbers:  # filled in by a kernel that has the number: nobody waits, and it can be captured
+            given[i] = torch.full((), given[i].item(), dtype=given[i].dtype, device=self._device)
         try:
             result = self._call(edition.model, given)
         except ArgumentError as problem:
@@ -332,7 +337,7 @@ class _Planned(torch.nn.Module):
         if self._has_tensors:
             return model(*given)
         # nothing says whose tensors, and where
-        out = tuple(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results)
+        out = tuple(torch.empty(one.shape, dtype=one.dtype, device=self._device) for one in self._results)
         return model(*given, out=out if len(out) > 1 else out[0])
 
     def _edition_of(self, arguments: Sequence[Any]) -> Optional[Edition]:

@@ -55,6 +55,16 @@ def is_assertion(node: FxNode) -> bool:
     return not node.users and (not isinstance(node.meta.get("val"), torch.Tensor)) and "assert" in str(node.target)
 
 
+def is_check(node: FxNode) -> bool:
+    """Whether a node only checks something, in the order of effects (as torch.linalg.inv does that it could), or passes that order on."""
+    if node.target is operator.getitem and isinstance(node.args[0], FxNode):
+        return is_check(node.args[0])
+    if node.target is not torch.ops.higher_order.with_effects:
+        return False
+    checked: Any = node.args[1]
+    return not checked._schema.returns and re.search("assert|check", name_of(checked)) is not None
+
+
 def is_known(node: FxNode) -> bool:
     """Whether there is a rule, by the operator's name alone."""
     if node.op != "call_function":
@@ -142,7 +152,7 @@ class Converter(Builder):
 
     def convert(self, node: FxNode, wanted: str) -> None:
         """One call of a function; its result gets the name that is wanted, those on the way that with an addition."""
-        if is_assertion(node) or (is_size(node) and not is_item(node)):
+        if is_assertion(node) or is_check(node) or (is_size(node) and not is_item(node)):
             return
         self._node, self._wanted = node, wanted
         nodes_before = len(self.graph.nodes)

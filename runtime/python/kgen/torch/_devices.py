@@ -63,6 +63,36 @@ def _tensors_in(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors_in(one)
 
 
+def is_host_number(tensor: Any) -> bool:
+    """Whether it is one number in memory of the host, which PyTorch's operators take wherever their tensors are."""
+    return isinstance(tensor, torch.Tensor) and tensor.device.type == "cpu" and tensor.dim() == 0
+
+
+def is_number_for(node: FxNode, device: Optional[torch.device]) -> bool:
+    """Whether a node makes one number of such numbers, on the host, and only operators on the device read it, so that it may be
+    computed there as well."""
+    return (
+        all(is_host_number(one) for one in tensors_of(node))
+        and bool(node.users)
+        and all(
+            user.op == "call_function" and (_is_on(user, device) or is_number_for(user, device)) for user in node.users
+        )
+    )
+
+
+def _is_on(node: FxNode, device: Optional[torch.device]) -> bool:
+    made = list(_tensors_in(node.meta.get("val")))
+    return bool(made) and all(one.device == device for one in made)
+
+
+def stranger_of(node: FxNode, device: Optional[torch.device]) -> Optional[torch.device]:
+    """Where a tensor of a node is that keeps the node off the device; None where none does."""
+    if is_number_for(node, device):
+        return None
+    read = [one for operand in node.all_input_nodes for one in _tensors_in(operand.meta.get("val")) if not is_host_number(one)]
+    return next((one.device for one in [*_tensors_in(node.meta.get("val")), *read] if one.device != device), None)
+
+
 def main_device(nodes: Iterable[FxNode]) -> Optional[torch.device]:
     """The one that most results are on: a graph is computed on one device."""
     counted = Counter(one.device for node in nodes if node.op == "call_function" for one in _tensors_in(node.meta.get("val")))

@@ -86,7 +86,8 @@ def _exported(module: Any, inputs: Sequence[Any], kwargs: Dict[str, Any], dynami
         with torch.no_grad():
             return torch.export.export(module.eval(), tuple(inputs), kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except (GuardOnDataDependentSymNode, DataDependentOutputException) as problem:
-        what = "the module cannot be written as a graph: its Python goes on by numbers that only a run knows; write it with torch.where"
+        what = "the module cannot be written as a graph: its Python goes on by numbers that only a run knows; " \
+            "write what they decide with torch.where, and a slice that begins at one with an index: cache[:, position] = x"
         raise ExportError(f"{what}\n    {line_in(str(problem))}\n{problem}") from problem
     finally:
         for each in training:
@@ -186,6 +187,8 @@ def _add_inputs(
     weights: Dict[Any, Any] = {}
     for spec in program.graph_signature.input_specs:
         node = placeholders.get(spec.arg.name)
+        if spec.kind == InputKind.TOKEN:  # the order of effects
+            continue
         if node is None or (not node.users and spec.kind != InputKind.USER_INPUT and spec.target not in mutated):
             continue
         try:
@@ -261,7 +264,7 @@ def _add_outputs(program: ExportedProgram, converter: Converter, nodes: Dict[str
             else:
                 graph.outputs.append(converter.output(value, f"output_{count}"))
             count += 1
-        else:
+        elif spec.kind != OutputKind.TOKEN:
             converter.problems.append(f"the module changes '{spec.target}', which is not a buffer ({spec.kind.name})")
 
 
