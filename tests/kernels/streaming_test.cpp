@@ -74,4 +74,13 @@ TEST_CASE("the last-level cache is one that a processor may have") {
   CHECK(cpu::caches().last < std::int64_t{1} << 36);
 }
 
+TEST_CASE("threads have their share of the last-level cache, and no more than all of it") {
+  const cpu::Caches found{32 << 10, 512 << 10, 32 << 20, 8};
+  CHECK(found.last_of(1) == 4 << 20);
+  CHECK(found.last_of(8) == 32 << 20);
+  CHECK(found.last_of(64) == 32 << 20);
+  CHECK(cpu::caches().sharers >= 1);
+  CHECK(cpu::caches().last_of(1) > 0);
+}
+
 #endif

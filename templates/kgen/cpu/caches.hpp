@@ -8,9 +8,12 @@
 
 namespace kgen::cpu {
 
-// Bytes of one core's first and second level, and of the last level, which cores share.
+// Bytes of one core's first and second level, and of the last level, which so many processors share.
 struct Caches {
-  std::int64_t first, second, last;
+  std::int64_t first, second, last, sharers;
+
+  // What so many threads have of the last level while the other processors are busy, too.
+  std::int64_t last_of(std::int64_t threads) const { return last / sharers * std::min(threads, sharers); }
 };
 
 #if defined(__x86_64__)
@@ -24,9 +27,13 @@ struct ProcessorAnswer {
 };
 #endif
 
-// Bytes of the last-level cache as the processor says, which sysconf adds up over all its parts on some; 0: it does not.
-inline std::int64_t last_level_bytes() {
-  std::int64_t last = 0;
+// The last-level cache as the processor describes it, whose bytes sysconf adds up over all its parts on some; zeros: it
+// does not. The processors that share it are rounded up, and those that a virtual machine does not have count, too.
+struct LastLevel {
+  std::int64_t bytes = 0, sharers = 0;
+};
+inline LastLevel last_level() {
+  LastLevel last;
 #if defined(__x86_64__)
   for (const std::uint32_t leaf : {4u, 0x8000001du}) {  // Intel's, and AMD's
     if (ProcessorAnswer(leaf & 0x80000000u, 0).a < leaf) continue;
@@ -34,7 +41,8 @@ inline std::int64_t last_level_bytes() {
       const ProcessorAnswer of(leaf, level);
       if ((of.a & 31) == 0) break;
       const std::int64_t ways = (of.b >> 22) + 1, partitions = (of.b >> 12 & 1023) + 1, line = (of.b & 4095) + 1;
-      last = std::max(last, ways * partitions * line * (std::int64_t{of.c} + 1));
+      const std::int64_t bytes = ways * partitions * line * (std::int64_t{of.c} + 1);
+      if (bytes > last.bytes) last = {bytes, (of.a >> 14 & 4095) + 1};
     }
   }
 #endif
@@ -50,8 +58,11 @@ inline const Caches& caches() {
     };
     const std::int64_t first = bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
     const std::int64_t second = bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
-    const std::int64_t said = last_level_bytes();
-    return Caches{first, second, std::max(second, said > 0 ? said : bytes(_SC_LEVEL3_CACHE_SIZE, 4 << 20))};
+    const LastLevel said = last_level();
+    const std::int64_t last = said.bytes > 0 ? said.bytes : bytes(_SC_LEVEL3_CACHE_SIZE, 4 << 20);
+    const std::int64_t processors = bytes(_SC_NPROCESSORS_ONLN, 1);
+    const std::int64_t sharers = said.sharers > 0 ? std::min(said.sharers, processors) : processors;
+    return Caches{first, second, std::max(second, last), sharers};
   }();
   return found;
 }

@@ -471,7 +471,15 @@ struct FewRows {
     }
     std::fill_n(sums, M * stride, T(0));
     std::int64_t k = 0;
-    for (; k + slice <= K; k += slice) add_slice<slice>(sums, stride, slices + k * M, slice, M, b, k, n, count);
+    for (; k + slice <= K; k += slice) {
+      const T* left = slices + k * M;
+      if constexpr (is_view<B>) {
+        add_slice<slice>(sums, stride, left, slice, M, b, k, n, count);
+      } else {
+        const auto lines = computed_slice<slice>(scratch<T>(6, slice * stride), stride, b, k, n, count);
+        add_slice<slice>(sums, stride, left, slice, M, lines, 0, 0, count);
+      }
+    }
     for (; k < K; ++k) add_slice<1>(sums, stride, slices + k * M, 1, M, b, k, n, count);
   }
 };
@@ -519,13 +527,14 @@ void unpacked_matmul(const A& a, const B& b, const C& c, Stream stream, int thre
 // a load, and at the end of the depth 1/4 of the shuffles that add lanes), which ran at 8 tenths (12); packed it takes
 // the 5 tenths of two pipes, for as many rows as the register tile has. Packing takes a load, a store and the load
 // again, and where the operand comes from beyond the second-level cache the wait for it, which multiplying in place
-// hides.
+// hides. One that is computed is stored and loaded again either way.
 template <class T, class B>
 std::int64_t gain_in_place(const B& b, std::int64_t M) {
   constexpr std::int64_t third = (RegisterTile<T>::rows + 2) / 3;
   const std::int64_t registers = b.shape()[0] * b.shape()[1] / lanes_of<T>;
   const bool near = registers * lanes_of<T> * static_cast<std::int64_t>(sizeof(T)) <= caches().second;
   const std::int64_t packed = 5 * ((M + third - 1) / third * third);
+  if (!is_view<B>) return registers * (packed + 20 - 8 * M);
   return registers * (is_transposed(b) ? packed + (near ? 80 : 110) - 12 * M : packed + (near ? 30 : 70) - 8 * M);
 }
 

@@ -24,16 +24,16 @@ std::int64_t bytes_of(const View<T, R>& view) {
   return bytes;
 }
 
-// True where a kernel's results have left the last-level cache when all of them are written: where it moves twice as
-// much as that holds. A kernel that moves less leaves results there for who reads them next.
+// True where a kernel's results have left a cache of so many bytes when all of them are written: where it moves twice
+// as much as that holds. A kernel that moves less leaves results there for who reads them next.
 template <class Functor>
-bool streams_results(const Functor& functor) {
+bool streams_results(const Functor& functor, std::int64_t cache = caches().last) {
 #if defined(KGEN_REGISTERS)
   std::int64_t bytes = 0;
   for_each_own_view(functor, [&](const auto& view) { bytes += bytes_of(view); });
-  return bytes >= 2 * caches().last;
+  return bytes >= 2 * cache;
 #else
-  (void)functor;
+  (void)functor, (void)cache;
   return false;
 #endif
 }
