@@ -148,9 +148,11 @@ bool elementwise_in_tiles(const Index<R>& shape, const Functor& functor, Stream 
     // A tile's lines are short and far apart: what a store reads of each of them first costs more than along a line,
     // and streaming pays in what these threads have of the last level, however large all of it is. Two threads of 16 of
     // an Emerald Rapids, which share 300 MB: a transpose of 4096x4096 19.3 to 13.4 ms (64 MB of results), 8192x8192 87
-    // to 72, a permutation of 48 MB 13.1 to 9.7; 2048x2048 the same either way; along a line silu of 64 MB 8.2 to 9.4.
+    // to 72, a permutation of 48 MB 13.1 to 9.7; 2048x2048 the same either way. Not so along a line, silu of 64 MB 8.2
+    // to 9.4, and not where the result's lines are short: 48 MB of lines of 16 floats 28.9 to 32.5.
     const int threads = threads_for(stream, element_count(shape));
-    const bool streams = streams_results(functor, caches().last_of(threads));
+    const bool streams =
+        streams_results(functor, shape[R - 1] >= least_streamed ? caches().last_of(threads) : caches().last);
     // Tiles that follow each other lie along `across`, where operands go on in memory.
     Index<R> counts = shape;
     counts[across] = (shape[R - 1] + sizes.edge - 1) / sizes.edge;
