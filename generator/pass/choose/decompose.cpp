@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "generator/base/ensure.hpp"
 #include "generator/base/contains.hpp"
+#include "generator/base/ensure.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
@@ -148,8 +148,8 @@ bool takes_f32(const OpSpec& op, std::size_t operand) {
 }
 
 // Rule: what computes sees f32 in place of lower precision. Casts and what takes no f32 take what there is, and so do
-// views, rounded where they lead to nothing but a result. What a kernel computes as well is no composite: its expansion sees what it is
-// given.
+// views, rounded where they lead to nothing but a result. What a kernel computes as well is no composite: its expansion
+// sees what it is given.
 void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, const ExpansionNode& node,
                       std::vector<std::pair<ValueId, std::string>>& inputs) {
   if (op.role == OpRole::cast || at.composite.op->kind != OpKind::composite) return;
@@ -191,7 +191,8 @@ ValueId output_value(Decomposition& state, const Expanding& at, const std::strin
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].name == name) return at.composite.outputs[i];
   }
-  const ValueId made = add_result(state.graph, state.names.take(result_name(state, at) + "_" + name), {}, at.composite.where);
+  const std::string full_name = state.names.take(result_name(state, at) + "_" + name);
+  const ValueId made = add_result(state.graph, full_name, {}, at.composite.where);
   state.graph.value(made).local = name;
   return made;
 }
