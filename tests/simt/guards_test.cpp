@@ -13,6 +13,7 @@
 
 #include "kgen/attention.hpp"
 #include "kgen/bincount.hpp"
+#include "kgen/block_scaled_matmul.hpp"
 #include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
@@ -229,6 +230,16 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        const auto a = random_tensor<f8e4m3>(Index<2>{5, 256}, 6), b = random_tensor<f8e4m3>(Index<2>{16, 256}, 7);
+        const auto rows = random_tensor<float>(Index<2>{5, 2}, 8), columns = random_tensor<float>(Index<2>{2, 1}, 9);
+        Tensor<float, 2> c(Index<2>{5, 16});
+        block_scaled_matmul(a.view(), b.view().permute<1, 0>(), rows.view(), columns.view(), 128, c.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
         Tensor<float, 2> lines(Index<2>{90, 96});
         gpu::LaidOut<float, 1> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
         const simt::Device before = simt::device();
@@ -373,7 +384,8 @@ Guards guards_declared() {
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    const std::set<std::string> of_hopper = {"tile_pipeline.hpp",
+    const std::set<std::string> of_hopper = {"block_scaled_matmul.hpp",
+                                             "tile_pipeline.hpp",
                                              "skinny_attention.hpp",
                                              "skinny_matmul.hpp",
                                              "streamed_matmul.hpp",
