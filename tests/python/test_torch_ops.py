@@ -270,7 +270,7 @@ class Backend(unittest.TestCase):
         torch.testing.assert_close(compiled(x), function(x))
         report = kgen.torch.reports[-1]
         self.assertEqual(len(report.planned), 2)
-        self.assertRegex("\n".join(report.left), r"linalg_qr\.default: kgen has no such operator: .*test_torch_ops\.py:\d+: y = torch\.linalg\.qr")
+        self.assertRegex("\n".join(report.left), r"linalg_qr\.default: graphs decompose no matrices and solve no systems of equations; [^:]*: .*test_torch_ops\.py:\d+: y = torch\.linalg\.qr")
 
     def test_results_lie_as_in_eager(self) -> None:
         """What reads memory by strides, inside the graph or behind it, reads the same numbers."""
