@@ -47,7 +47,8 @@ KGEN_FN auto row_value(const A& row, [[maybe_unused]] const At& at) {
 template <class Functor, class... A>
 struct RowMap {
   static constexpr int size = 1 + (row_size<A> + ...);
-  Functor functor;
+  // Without bytes of padding, which gcc copies expressions through memory for.
+  [[no_unique_address]] Functor functor;
   std::tuple<A...> operands;
 
   template <int W, class At>

@@ -46,14 +46,15 @@
 
 namespace kgen {
 
-// `Length`, where the caller knows it, is how many elements a row has: then a GPU's kernels are compiled for just that.
+// `Length`, where the caller knows it, is how many elements a row has: then kernels are compiled for just that, a GPU's
+// all of them, the CPU's where rows are short.
 template <int K, std::int64_t Length = 0, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream = {}) {
   static_assert(K >= 1 && K <= R, "the row is one or more of the axes");
 #if defined(KGEN_GPU)
   gpu::rows<K, Length>(shape, program, stream);
 #else
-  cpu::rows<K>(shape, program, stream);
+  cpu::rows<K, Length>(shape, program, stream);
 #endif
 }
 

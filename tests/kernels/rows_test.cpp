@@ -373,6 +373,51 @@ TEST_CASE("NaN and infinity") {
   }
 }
 
+// Lines of a length that the compiler knows: dense ones, each longer than the last by no whole register, and others.
+template <std::int64_t Length>
+void check_known_length() {
+  INFO("length ", Length);
+  const Index<2> shape{37, Length};
+  const auto x = random_tensor<float>(shape, 3);
+  const auto weight = random_tensor<float>(Index<2>{1, Length}, 4), gate = random_tensor<float>(Index<2>{37, 1}, 5);
+  const auto every_other = random_tensor<float>(Index<2>{37, 2 * Length}, 6);
+  for (const View<const float, 2>& from : {x.view(), every_other.view().template slice<1>(0, Length, 2)}) {
+    Tensor<float, 2> softmax(shape), sum(shape);
+    Tensor<bf16, 2> norm(shape);
+    rows<1, Length>(shape, Softmax{from, softmax.view()});
+    rows<1, Length>(shape,
+                    AddNorm{from, x.view(), weight.view().broadcast_to(shape), gate.view(), sum.view(), norm.view()});
+    for (std::int64_t i = 0; i < shape[0]; ++i) {
+      std::vector<double> line, sums, squares;
+      for (std::int64_t j = 0; j < Length; ++j) {
+        line.push_back(element(from, Index<2>{i, j}));
+        sums.push_back(line.back() + element(x.view(), Index<2>{i, j}));
+        squares.push_back(sums.back() * sums.back());
+      }
+      const double scale = element(gate.view(), Index<2>{i, 0}) / std::sqrt(mean(squares) + 1e-5);
+      for (std::int64_t j = 0; j < Length; ++j) {
+        const auto place = static_cast<std::size_t>(j);
+        const double expected = sums[place] * scale * element(weight.view(), Index<2>{0, j});
+        const Index<2> at{i, j};
+        const double probability = std::exp(line[place] - greatest(line)) / exponentials(line);
+        REQUIRE(element(softmax.view(), at) == doctest::Approx(probability).epsilon(1e-5));
+        REQUIRE(element(sum.view(), at) == doctest::Approx(sums[place]).epsilon(1e-6));
+        REQUIRE(std::abs(element(norm.view(), at) - expected) <= 0.005 * std::max(1.0, std::abs(expected)));
+      }
+    }
+  }
+}
+
+TEST_CASE("lines of known length, dense and not") {
+  check_known_length<1>();
+  check_known_length<7>();
+  check_known_length<16>();
+  check_known_length<49>();
+  check_known_length<100>();
+  check_known_length<256>();
+  check_known_length<257>();
+}
+
 TEST_CASE("rows of nothing give the identity, and no rows nothing") {
   const Tensor<float, 2> x(Index<2>{3, 0});
   check_reduction<Sum, 1, float>(

@@ -6,6 +6,7 @@
 #include "generator/pass/simplify/fold_constants.hpp"
 #include "generator/pass/simplify/merge_equal_nodes.hpp"
 #include "generator/pass/simplify/pull_views.hpp"
+#include "generator/pass/simplify/push_concats.hpp"
 #include "generator/pass/simplify/remove_dead_nodes.hpp"
 #include "generator/pass/simplify/rewriting.hpp"
 #include "generator/pass/simplify/simplify_casts.hpp"
@@ -59,6 +60,7 @@ void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnosti
     changed = rewrite_nodes(rewriting, known_constants);
     remove_dead_nodes(rewriting);
     changed |= pull_views(rewriting);
+    changed |= push_concats(rewriting);
   }
   remove_dead_nodes(rewriting);
   drop_unused_values(graph);

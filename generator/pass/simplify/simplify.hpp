@@ -2,7 +2,7 @@
 // sink_broadcasts and expand_updates, each round is
 //   one sweep over the nodes in order, each of them rewritten with simplified operands:
 //       fold_constants, apply_algebra, simplify_casts, simplify_views, merge_equal_nodes
-//   then remove_dead_nodes, and one sweep from the last node to the first: pull_views.
+//   then remove_dead_nodes, one sweep from the last node to the first: pull_views, and one back: push_concats.
 // What each of them does stands at the top of its header. They know nothing of an operator but its specification.
 //
 // What is kept:
