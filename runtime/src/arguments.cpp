@@ -18,7 +18,7 @@ std::span<const std::int64_t> shape_of(const DLTensor& tensor) {
 
 bool is_empty(const DLTensor& tensor) { return std::ranges::count(shape_of(tensor), 0) > 0; }
 
-// "f32", "f32 with 4 lanes", or the numbers of a type that kgen does not have.
+// "f32", "f32 with 4 lanes", "complex64", or the numbers of another type that kgen does not have.
 std::string dtype_text(DLDataType dtype) {
   const std::string lanes = dtype.lanes == 1 ? "" : concat(" with ", dtype.lanes, " lanes");
   DLDataType element = dtype;
@@ -27,6 +27,7 @@ std::string dtype_text(DLDataType dtype) {
     const ElementTypeInfo& info = element_type_info(static_cast<ElementType>(type));
     if (info.dlpack.code == element.code && info.dlpack.bits == element.bits) return info.name + lanes;
   }
+  if (dtype.code == kDLComplex) return concat("complex", int{dtype.bits}, lanes);
   return concat("DLPack code ", int{dtype.code}, " of ", int{dtype.bits}, " bits", lanes);
 }
 

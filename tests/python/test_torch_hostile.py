@@ -181,5 +181,45 @@ class Hostile(unittest.TestCase):
         self.compare("signs", Module(), [((x, y), {})])
 
 
+class NotStrided(unittest.TestCase):
+    """Tensors whose elements are no single block of memory: what is wrong with which, and what to pass instead."""
+
+    def given(self) -> list:
+        ones, rows = torch.ones(3, 4), [torch.ones(3), torch.ones(4)]
+        padded, dense, plain = "pass torch.nested.to_padded_tensor(x, 0.0)", "pass x.to_dense()", "pass x.int_repr(), or x.dequantize()"
+        return [
+            (torch.nested.nested_tensor(rows), "nested", padded),
+            (torch.nested.nested_tensor(rows, layout=torch.jagged), "nested", padded),
+            (ones.to_sparse(), "the layout is torch.sparse_coo, expected torch.strided", dense),
+            (ones.to_sparse_csr(), "the layout is torch.sparse_csr, expected torch.strided", dense),
+            (torch.quantize_per_tensor(ones, 0.1, 0, torch.quint8), "quantized by PyTorch", plain),
+        ]
+
+    def refuse(self, raised: type, call: Callable[[], Any], *texts: str) -> None:
+        with self.assertRaises(raised) as caught:
+            call()
+        for text in texts:
+            self.assertIn(text, str(caught.exception))
+
+    def test_arguments(self) -> None:
+        model, ones = graphs.load(graphs.GATED), torch.ones(3, 4)
+        for tensor, what, remedy in self.given():
+            with self.subTest(what):
+                self.refuse(TypeError, lambda: model(tensor, ones), "input 'x' (f32[M, 4])", what, remedy)
+        self.refuse(TypeError, lambda: model(ones.to("meta"), ones), "input 'x'", "on the device 'meta', which has no memory")
+        complex_ones = torch.ones(3, 4, dtype=torch.complex64)
+        self.refuse(kgen.ArgumentError, lambda: model(complex_ones, ones), "input 'x': the element type is complex64, expected f32")
+
+    def test_from_torch(self) -> None:
+        path = graphs.work / "not_strided" / "graph.yaml"
+        for tensor, what, remedy in self.given():
+            with self.subTest(what):
+                self.refuse(kgen.torch.ExportError, lambda: kgen.from_torch(nn.ReLU(), (tensor,), path=path), "example input 0", what, remedy)
+        scaled = nn.Module()
+        scaled.register_buffer("scale", torch.ones(3, 4).to_sparse())
+        self.refuse(kgen.torch.ExportError, lambda: kgen.from_torch(scaled, (), path=path), "'scale': the layout is torch.sparse_coo")
+        self.assertFalse(path.exists())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -96,7 +96,7 @@ TEST_CASE("Wrong element types and lanes") {
   CHECK_OUTCOME(run_spoilt([](Arguments& a) {
                   a.gate.dtype = {kDLComplex, 64, 1};
                 }),
-                KGEN_WRONG_DTYPE, "input 'gate': the element type is DLPack code 5 of 64 bits, expected f32");
+                KGEN_WRONG_DTYPE, "input 'gate': the element type is complex64, expected f32");
   CHECK_OUTCOME(run_spoilt([](Arguments& a) {
                   a.mask.dtype = {kDLInt, 8, 1};
                 }),

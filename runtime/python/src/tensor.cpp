@@ -154,6 +154,24 @@ void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
   }
 }
 
+// Of a tensor that PyTorch cannot give away: where its elements are not one block of memory, how to get such a block.
+void refuse_memory(nb::handle tensor, const Parameter& parameter) {
+  if (is_true_attribute(tensor, nb::str("is_nested"))) {
+    refuse(parameter,
+           "the tensor is nested, expected one of a single shape; pass torch.nested.to_padded_tensor(x, 0.0)");
+  }
+  const std::string layout = nb::str(nb::getattr(tensor, "layout", nb::str("torch.strided"))).c_str();
+  if (layout != "torch.strided") {
+    refuse(parameter, "the layout is " + layout + ", expected torch.strided; pass x.to_dense()");
+  }
+  if (is_true_attribute(tensor, nb::str("is_quantized"))) {
+    refuse(parameter, "the tensor is quantized by PyTorch; pass x.int_repr(), or x.dequantize()");
+  }
+  if (is_true_attribute(tensor, nb::str("is_meta"))) {
+    refuse(parameter, "the tensor is on the device 'meta', which has no memory");
+  }
+}
+
 // The first of the two numbers that __dlpack_device__ gives.
 long device_type_of(nb::handle object, const Parameter& parameter) {
   const nb::object device = object.attr("__dlpack_device__")();
@@ -289,9 +307,7 @@ bool Borrowed::borrow_exchange(nb::handle object, const Parameter& parameter, bo
   if (found.is_torch) require_plain_torch(object, parameter);
   if (found.api->tensor_from_object(object.ptr(), &tensor) != 0) {
     nb::python_error error;
-    const std::string layout = nb::str(nb::getattr(object, "layout", nb::str("torch.strided"))).c_str();
-    if (layout != "torch.strided")
-      refuse(parameter, "the layout is " + layout + ", expected torch.strided; pass x.to_dense()");
+    refuse_memory(object, parameter);
     refuse_raised(parameter, error);
   }
   kept_ = nb::borrow(object);

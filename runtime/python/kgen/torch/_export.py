@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils._pytree import tree_leaves
 
 from .._files import scratch_folder
 from .._load import load
@@ -81,6 +82,7 @@ def _exported(module: Any, inputs: Sequence[Any], kwargs: Dict[str, Any], dynami
     if not isinstance(inputs, (tuple, list)):
         remedy = "pass it as kwargs=" if isinstance(inputs, Mapping) else "pass (x,) for one tensor x"
         raise TypeError(f"example_inputs: it is a {type(inputs).__name__}, expected a tuple of what the module is called with; {remedy}")
+    _require_strided(module, {**dict(enumerate(inputs)), **kwargs})
     training = [each for each in module.modules() if each.training]
     try:
         with torch.no_grad():
@@ -92,6 +94,23 @@ def _exported(module: Any, inputs: Sequence[Any], kwargs: Dict[str, Any], dynami
     finally:
         for each in training:
             each.training = True
+
+
+def _require_strided(module: torch.nn.Module, inputs: Mapping[Any, Any]) -> None:
+    """Of tensors whose elements are no single block of memory torch.export says nothing that a person could use."""
+    problems = []
+    leaves = [(f"example input {place!r}", leaf) for place, each in inputs.items() for leaf in tree_leaves(each)]
+    for name, tensor in (*leaves, *((f"'{n}'", t) for n, t in (*module.named_parameters(), *module.named_buffers()))):
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if tensor.is_nested:
+            problems.append(f"- {name}: it is nested, expected one shape; pass torch.nested.to_padded_tensor(x, 0.0)")
+        elif tensor.is_quantized:
+            problems.append(f"- {name}: it is quantized by PyTorch; pass x.int_repr(), or x.dequantize()")
+        elif tensor.layout != torch.strided:
+            problems.append(f"- {name}: the layout is {tensor.layout}, expected torch.strided; pass x.to_dense()")
+    if problems:
+        raise ExportError("\n".join(["the module cannot be written as a graph:", *problems]))
 
 
 def _write(graph: Graph, target: Path, numerics: str) -> None:
