@@ -77,12 +77,14 @@ class BodyWriter {
     if (functor_.role == Functor::Role::row_state) {
       lines.push_back({"return kgen::row_state(", {}, ");", {}});
       for (const Operand& operand : functor_.state) lines.back().items.push_back(operand_text(operand));
+    } else if (!functor_.state.empty()) {
+      lines.push_back({"return " + operand_text(functor_.state.front()) + ";", {}, {}, {}});
     }
     write_lines(out, lines);
   }
 
  private:
-  bool rows() const { return functor_.role == Functor::Role::rows || functor_.role == Functor::Role::row_state; }
+  bool rows() const { return walks_rows(functor_.role); }
 
   // Loads and results that only one statement uses stand in its text, as one would write them.
   void find_inlined() {
@@ -298,6 +300,12 @@ void write_functor(Writer& out, const Functor& functor, const StubProgram& stub)
       out.line("template <class Row>");
       head = "KGEN_FN auto operator()(Row& row) const {";
       break;
+    case Functor::Role::statistics:
+      write_shape(out, functor);
+      out.line("// Of each row that the kernel stores: it makes it as the row comes, or reads the row again.");
+      out.line("template <class Row>");
+      head = "KGEN_FN void operator()(Row& row) const {";
+      break;
     case Functor::Role::prologue:
       write_shape(out, functor);
       out.line("template <int W>");
@@ -305,8 +313,8 @@ void write_functor(Writer& out, const Functor& functor, const StubProgram& stub)
       break;
     case Functor::Role::epilogue:
       out.line("template <int W>");
-      head = fmt::format("KGEN_FN void operator()(kgen::Index<{}> at{}) const {{", functor.rank,
-                         lanes_text(functor, body));
+      head = fmt::format("KGEN_FN {} operator()(kgen::Index<{}> at{}) const {{", functor.state.empty() ? "void" : "auto",
+                         functor.rank, lanes_text(functor, body));
       break;
   }
   const auto function = out.block(head);

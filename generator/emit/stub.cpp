@@ -46,6 +46,8 @@ void write_includes(Writer& out, const StubProgram& stub, std::string_view text)
   if (walks_runs(stub)) headers.insert("kgen/flattened.hpp");
   const auto makes_rows = [](const Functor& functor) { return functor.role == Functor::Role::row_state; };
   if (std::any_of(stub.functors.begin(), stub.functors.end(), makes_rows)) headers.insert("kgen/row_state.hpp");
+  const auto has_statistics = [](const Functor& functor) { return functor.role == Functor::Role::statistics; };
+  if (std::any_of(stub.functors.begin(), stub.functors.end(), has_statistics)) headers.insert("kgen/row_statistics.hpp");
   for (const std::string& header : headers) out.line("#include \"{}\"", header);
 }
 
@@ -55,6 +57,7 @@ std::string object_name(const Functor& functor, const StubProgram& stub) {
     case Functor::Role::prologue:
     case Functor::Role::epilogue:
     case Functor::Role::row_state:
+    case Functor::Role::statistics:
       return functor.name.substr(stub.name.size() + 1);  // "prologue_a", "epilogue", "rows"
     default:
       return "body";
@@ -149,6 +152,12 @@ class Body {
   }
 
   std::string argument_text(const KernelArgument& argument) const {
+    const std::string text = plain_text(argument);
+    if (argument.statistics == Functor::none) return text;
+    return fmt::format("kgen::with_statistics({}, {})", text, object_name(stub_.functors[argument.statistics], stub_));
+  }
+
+  std::string plain_text(const KernelArgument& argument) const {
     switch (argument.kind) {
       case KernelArgument::Kind::functor:
         return object_name(stub_.functors[argument.functor], stub_);

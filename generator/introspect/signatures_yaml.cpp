@@ -28,6 +28,7 @@ constexpr std::string_view heading =
 #              memory: where this holds, the kernel is much faster on memory, and the operand takes no prologue.
 #              evaluations: how often the kernel asks for each element; the first counts whose condition holds, else once.
 #              rows: epilogues may use numbers of each row; how often the kernel makes them. The first counts that may hold.
+#              statistics: where this may hold, a row program may make numbers of each row of what the sink stores.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
 # attributes   of type kgen::Index<N> and kgen::Numbers<N> are lists of N, without <N> of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
@@ -78,6 +79,7 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (!operand.memory.text.empty()) text += fmt::format(", memory: {}", yaml_string(operand.memory.text));
   if (!operand.evaluations.empty()) text += ", evaluations: " + evaluations_text(operand.evaluations);
   if (!operand.rows.empty()) text += ", rows: " + evaluations_text(operand.rows);
+  if (!operand.statistics.text.empty()) text += fmt::format(", statistics: {}", yaml_string(operand.statistics.text));
   return text + fmt::format(", at: {}}}", place_text(operand.where));
 }
 

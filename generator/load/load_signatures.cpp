@@ -94,7 +94,7 @@ std::vector<Evaluations> read_evaluations(Yaml entry, std::string_view key, Diag
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
   validate_keys(entry,
                 {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "memory",
-                 "evaluations", "rows", "at"},
+                 "evaluations", "rows", "statistics", "at"},
                 what, diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
@@ -122,6 +122,7 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   operand.memory = read_plain(entry, "memory", diagnostics);
   operand.evaluations = read_evaluations(entry, "evaluations", diagnostics);
   operand.rows = read_evaluations(entry, "rows", diagnostics);
+  operand.statistics = read_plain(entry, "statistics", diagnostics);
   return operand;
 }
 
@@ -274,7 +275,10 @@ void parse_expressions(KernelSignature& kernel, Diagnostics& diagnostics) {
     parse_evaluations(operand.evaluations, operand);
   }
   for (KernelParameter& each : kernel.parameters) parse(each.tuned_when, condition_of(kernel, each));
-  for (KernelOperand& result : kernel.results) parse_evaluations(result.rows, result);
+  for (KernelOperand& result : kernel.results) {
+    parse_evaluations(result.rows, result);
+    parse(result.statistics, condition_of(kernel, result));
+  }
 }
 }  // namespace
 

@@ -44,6 +44,13 @@ struct RowState {
   std::vector<ValueId> results;  // what epilogues read, by the order of the nodes
 };
 
+// Nodes that reduce each row of what a group stores: loops over those rows and a reduction of them. The kernel makes the
+// numbers from its results as they come, or reads these again, and writes them to memory.
+struct RowStatistics {
+  ValueId of = no_id;            // what they reduce
+  std::vector<NodeId> nodes;     // in execution order; empty: the group has none
+};
+
 // The one that takes this result; null: none does.
 const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result);
 
@@ -63,6 +70,7 @@ struct Group {
   std::vector<Prologue> prologues;  // structured: every node but the root and its siblings rides in one of these
   std::vector<Epilogue> epilogues;
   RowState row_state;
+  RowStatistics statistics;
   std::vector<NodeId> nodes;     // in execution order
   Shape loop;
   std::vector<int> row_axes;     // rows: the reduced axes of `loop`, sorted
@@ -182,8 +190,9 @@ struct Statement {
 };
 
 struct Functor {
-  // row_state: what makes the numbers of a row that epilogues use.
-  enum class Role { elementwise, rows, prologue, epilogue, row_state };
+  // row_state: what makes the numbers of a row that epilogues use. statistics: what makes numbers of the rows that one
+  // stores.
+  enum class Role { elementwise, rows, prologue, epilogue, row_state, statistics };
   Role role = Role::elementwise;
   std::string name, general;
   int rank = 0;                                 // of the Index that it is called with
@@ -198,7 +207,8 @@ struct Functor {
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  std::vector<Operand> state;    // row_state: what it returns
+  // What it returns: a row_state, or the epilogue of which there are statistics.
+  std::vector<Operand> state;
   std::size_t row_state = none;  // epilogue: the functor that makes its of_row
   // A loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
   // extents, each as (parameter, axis) or, where none has it, a constant. Both are empty where nothing asks for it.
@@ -214,6 +224,11 @@ struct Functor {
   std::vector<Loop> loops;  // the functor's own, and others over the same elements by other axes
 };
 
+// Whether such a functor's body is a row program.
+inline bool walks_rows(Functor::Role role) {
+  return role == Functor::Role::rows || role == Functor::Role::row_state || role == Functor::Role::statistics;
+}
+
 // One argument of a structured kernel's call.
 struct KernelArgument {
   enum class Kind { functor, parameter, attribute };
@@ -228,6 +243,7 @@ struct KernelArgument {
   Bundle bundle = Bundle::none;
   std::size_t bundled = 1;
   std::size_t takes = 1;  // in a bundle: the results that it takes, as kgen::joint<2>(...)
+  std::size_t statistics = Functor::none;  // the functor that makes numbers of rows of what this one stores
 };
 
 struct StubProgram {

@@ -59,18 +59,24 @@
 // kernel makes those of each row up to so many times, while other loads of its are on their way; or once, by a launch
 // ahead of its own, where that takes less time. Of several the first counts whose condition may hold; where none does,
 // or there is none, a stub of its own makes them.
+//
+// KGEN_STATISTICS(result, "condition"): where the condition may hold, a row program may make numbers of each row of what
+// the sink stores (kgen/row_statistics.hpp). The kernel gives it the lanes as they are stored, or the rows behind its
+// launch.
 #ifdef KGEN_INTROSPECT
 #define KGEN_KERNEL(operator_name, ...) [[clang::annotate("kgen.kernel", #operator_name __VA_OPT__(, ) __VA_ARGS__)]]
 #define KGEN_EVALUATED(operand, ...) [[clang::annotate("kgen.evaluated", #operand, __VA_ARGS__)]]
 #define KGEN_IN_MEMORY(operand, ...) [[clang::annotate("kgen.in_memory", #operand, __VA_ARGS__)]]
 #define KGEN_TUNED(parameter, ...) [[clang::annotate("kgen.tuned", #parameter __VA_OPT__(, ) __VA_ARGS__)]]
 #define KGEN_ROWS(result, ...) [[clang::annotate("kgen.rows", #result, __VA_ARGS__)]]
+#define KGEN_STATISTICS(result, ...) [[clang::annotate("kgen.statistics", #result, __VA_ARGS__)]]
 #else
 #define KGEN_KERNEL(...)
 #define KGEN_EVALUATED(...)
 #define KGEN_IN_MEMORY(...)
 #define KGEN_TUNED(...)
 #define KGEN_ROWS(...)
+#define KGEN_STATISTICS(...)
 #endif
 
 namespace kgen {

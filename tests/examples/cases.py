@@ -153,6 +153,10 @@ EXAMPLES = {
         ),
         {name: "f32" for name in ("middle", "second", "leading", "outer", "total", "shifted")},
     ),
+    "row_statistics": Example(
+        over_shapes(inputs_features.row_statistics_inputs, [(128,), (301,)]),
+        {"h": "bf16", "y": "bf16", "greatest": "bf16"},
+    ),
     "row_forms": Example(
         over_shapes(inputs_features.row_form_inputs, [(1, 1), (4, 4), (5, 33), (7, 1), (0, 3)]),
         {f"y_{name}": "f32" for name in ("kept", "full", "dropped", "first", "first_dropped", "middle", "all", "channel")},

@@ -14,6 +14,11 @@ def row_form_inputs(rng, m, n):
     return {name: 1 + normal(rng, *shape) for name, shape in shapes.items()}
 
 
+def row_statistics_inputs(rng, m):
+    shapes = {"a": (m, 64), "w": (64, 256), "residual": (m, 256), "up": (256, 136)}
+    return {name: normal(rng, *shape, dtype=bf16) for name, shape in shapes.items()}
+
+
 def quantize_inputs(rng, m):
     inputs = {name: normal(rng, m, 200, dtype=np.float16) for name in ("x", "residual")}
     return inputs | {"weight": normal(rng, 200, dtype=np.float16)}

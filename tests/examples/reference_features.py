@@ -40,6 +40,12 @@ def reduce_axes(x):
     return [x.sum(axis=(1, 2)), second, x.sum(axis=0), x.sum(axis=(0, 3)), x.sum(), x - second]
 
 
+def row_statistics(a, w, residual, up):
+    h = a @ w + residual
+    y = (h / np.sqrt((h * h).mean(axis=-1, keepdims=True) + 1e-5)) @ up
+    return [h, y, np.abs(y).max(axis=-1)]
+
+
 def row_forms(x, plane, images, column, one, channel, row, scalar):
     kept, dropped = x.sum(axis=-1, keepdims=True) + column, (x.sum(axis=-1) + column) * row
     first, middle = x.max(axis=0, keepdims=True, initial=-np.inf), x.min(axis=1, keepdims=True, initial=np.inf)

@@ -202,6 +202,7 @@ TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing 
 
   library.edit("kgen/matmul.hpp", "SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>", "Float C>");
   library.edit("kgen/matmul.hpp", "KGEN_ROWS(c,", "// KGEN_ROWS(c,");
+  library.edit("kgen/matmul.hpp", "KGEN_STATISTICS(c,", "// KGEN_STATISTICS(c,");
   library.edit("kgen/matmul.hpp", "SeveralSources<2, 8> B", "Source<2> B");
   library.edit("kgen/matmul.hpp", "const C& c", "const View<C, 2>& c");
   const auto [stubs_after, reason_after] = explained();

@@ -58,6 +58,9 @@ class RegistrationFinder {
       if (attribute->getAnnotation() == "kgen.evaluated") add_fact(facts, DeclaredFact::Kind::evaluated, *attribute);
       if (attribute->getAnnotation() == "kgen.in_memory") add_fact(facts, DeclaredFact::Kind::in_memory, *attribute);
       if (attribute->getAnnotation() == "kgen.rows") add_fact(facts, DeclaredFact::Kind::rows, *attribute);
+      if (attribute->getAnnotation() == "kgen.statistics") {
+        add_fact(facts, DeclaredFact::Kind::statistics, *attribute);
+      }
       if (attribute->getAnnotation() == "kgen.tuned") add_fact(facts, DeclaredFact::Kind::tuned, *attribute);
     }
     if (!facts.empty() && found.size() == known) {

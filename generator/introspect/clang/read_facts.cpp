@@ -18,7 +18,7 @@ class FactReader {
     for (const DeclaredFact& fact : registration_.facts) {
       if (fact.kind == DeclaredFact::Kind::tuned) {
         read_tuned(fact);
-      } else if (fact.kind == DeclaredFact::Kind::rows) {
+      } else if (fact.kind == DeclaredFact::Kind::rows || fact.kind == DeclaredFact::Kind::statistics) {
         read_rows(fact);
       } else {
         read_operand_fact(fact);
@@ -61,11 +61,25 @@ class FactReader {
     if (result == kernel_.results.end() || result->accepts != Accepts::sink || result->rank != 2) {
       fail(fact.where, fmt::format("'{}' is no result of '{}' whose epilogue walks rows", fact.name, kernel_.name))
           .advise("name one that is a Sink of rank 2");
+    } else if (fact.kind == DeclaredFact::Kind::statistics) {
+      read_statistics(*result, fact);
     } else if (fact.texts.empty() || fact.texts.size() > 2) {
       fail(fact.where, fmt::format("{} texts are said of '{}'", fact.texts.size(), fact.name))
           .advise("write it as: KGEN_ROWS(c, \"times\", \"condition\")");
     } else {
       add_evaluations(result->rows, fact);
+    }
+  }
+
+  void read_statistics(KernelOperand& result, const DeclaredFact& fact) {
+    if (fact.texts.size() != 1) {
+      fail(fact.where, fmt::format("{} texts are said of '{}'", fact.texts.size(), fact.name))
+          .advise("write it as: KGEN_STATISTICS(c, \"condition\")");
+    } else if (!result.statistics.text.empty()) {
+      fail(fact.where, fmt::format("'{}' has such a condition already", fact.name))
+          .advise("join the two conditions by ||");
+    } else {
+      set_text(result.statistics, fact.texts[0]);
     }
   }
 

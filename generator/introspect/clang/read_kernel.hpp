@@ -15,7 +15,7 @@ namespace kgen {
 // What KGEN_EVALUATED or KGEN_IN_MEMORY says of an operand, KGEN_ROWS of a result, or KGEN_TUNED of a compile-time
 // parameter.
 struct DeclaredFact {
-  enum class Kind { evaluated, in_memory, rows, tuned };
+  enum class Kind { evaluated, in_memory, rows, statistics, tuned };
   struct Text {
     std::string text;
     SourceLocation where;

@@ -14,6 +14,7 @@
 #include "generator/pass/fuse/fuse_reasons.hpp"
 #include "generator/pass/fuse/fuse_row_state.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
+#include "generator/pass/fuse/fuse_statistics.hpp"
 #include "generator/pass/fuse/recompute.hpp"
 #include "generator/pass/graph/source_operand.hpp"
 
@@ -54,6 +55,7 @@ class Fusion {
       }
     }
     if (options_.enabled) take_row_states();
+    if (options_.enabled) take_statistics();
     FusedGraph fused;
     number_groups(fused);
     return fused;
@@ -70,6 +72,7 @@ class Fusion {
   bool try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own);
   void take_shared_prologues(std::uint32_t host);
   void take_row_states();
+  void take_statistics();
   std::vector<std::uint32_t> producers(NodeId id) const;
   void join(NodeId id, const std::vector<std::uint32_t>& ids, GrowingGroup group);
   std::string why_not_ordered(NodeId id, const std::vector<std::uint32_t>& ids) const;
@@ -318,6 +321,28 @@ void Fusion::take_row_states() {
   }
 }
 
+// Rule: a kernel makes numbers of the rows that it stores itself, where nothing else is made of them on the way. Those
+// that another kernel makes of them for its epilogues are better off there: rows that are few.
+void Fusion::take_statistics() {
+  for (std::uint32_t id = 0; id < groups_.size(); ++id) {
+    if (!groups_.alive(id) || groups_.group(id).kind != GroupKind::rows) continue;
+    StatisticsJoin joined = with_statistics(facts_, groups_, id);
+    if (joined.host == no_id) continue;
+    const NodeId maker = graph_.value(joined.statistics.of).producer;
+    const std::vector<std::uint32_t> ids{joined.host, id};
+    const bool can = joined.refusal.empty();
+    const Joint joint{can ? std::optional(groups_.group(joined.host)) : std::nullopt, joined.refusal};
+    for (const NodeId reader : joined.readers) {
+      const std::string why = why_apart(reader, ids, joint, FusionRule::statistics, orders_.forced(reader, {joined.host}));
+      if (!why.empty()) refusals_.replace(reader, maker, why);
+    }
+    const NodeId reader = joined.readers.front();
+    if (!why_apart(reader, ids, joint, FusionRule::statistics, orders_.forced(reader, {joined.host})).empty()) continue;
+    groups_.absorb(joined.host, id, std::move(joined.statistics));
+    orders_.joined(reader, ids);
+  }
+}
+
 void Fusion::visit_structured(NodeId id) {
   GrowingGroup group = alone(facts_, id);
   const std::vector<std::uint32_t> ids = take_prologues(id, group);
@@ -339,9 +364,11 @@ void Fusion::visit(NodeId id) {
 // Whether `value`, made in group `id`, is read by anything outside it.
 bool Fusion::leaves_group(ValueId value, std::uint32_t id) const {
   if (facts_.kept(value)) return true;
+  const std::vector<NodeId>& statistics = groups_.group(id).statistics.nodes;
   for (const NodeId reader : facts_.consumers(value)) {
     if (!facts_.is_view(reader)) {
-      if (groups_.group_of(reader) != id) return true;
+      const bool reduces = std::binary_search(statistics.begin(), statistics.end(), reader);
+      if (groups_.group_of(reader) != id || (reduces && value == groups_.group(id).statistics.of)) return true;
       continue;
     }
     const ValueId shown = graph_.nodes[reader].outputs[0];
@@ -382,6 +409,7 @@ void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
     std::sort(epilogue.results.begin(), epilogue.results.end());
   }
   group.row_state = grown.row_state;
+  group.statistics = grown.statistics;
   group.loop = grown.loop;
   group.row_axes = grown.row_axes;
   group.at_load = grown.at_load;

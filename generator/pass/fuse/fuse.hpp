@@ -10,6 +10,7 @@
 //   elementwise + structured    the operand is a source and its only reader: the group becomes a prologue
 //   structured + structured     they are siblings, of whose kernel one call computes both
 //   rows + structured           the kernel makes numbers of rows for its epilogues: see fuse_row_state.hpp
+//   structured + rows           the kernel makes numbers of the rows that it stores: see fuse_statistics.hpp
 // With a kernel also through reshapes, where each axis that the kernel walks is a run of axes of the loop, or the other
 // way round, and all memory can be read and written along its lines. A kernel is known by its signature alone. A value
 // that would be computed once for each element of a larger loop stays in memory. No group may come to depend on itself:

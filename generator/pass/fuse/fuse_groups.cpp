@@ -202,6 +202,12 @@ void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, RowState row_st
   groups_[host].row_state = std::move(row_state);
 }
 
+void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, RowStatistics statistics) {
+  move_nodes(guest, host);
+  groups_[host].statistics = std::move(statistics);
+  std::erase_if(groups_[host].reads, [&](ValueId read) { return group_making(facts_.peel(read)) == host; });
+}
+
 void FuseGroups::pass_view(NodeId node) {
   const Node& n = facts_.graph().nodes[node];
   // What others read through it, they read of the group that makes it.

@@ -19,6 +19,7 @@ struct GrowingGroup {
   std::vector<Prologue> prologues;  // structured: every node but the roots rides in one of these
   std::vector<Epilogue> epilogues;  // or in one of these, of each result at most one
   RowState row_state;               // or make numbers of rows for those
+  RowStatistics statistics;         // or make numbers of the rows that it stores
   std::vector<NodeId> nodes;
   std::vector<ValueId> reads;   // memory that its nodes read; each once
   std::uint32_t depth = 1;      // the longest chain of groups that ends here
@@ -63,6 +64,8 @@ class FuseGroups {
   // too: the host stays as deep as it is.
   void absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue);
   void absorb(std::uint32_t host, std::uint32_t guest, RowState row_state);
+  // `guest`, which reads nothing but what `host` stores, becomes a part of it. What reads the guest is deeper than both.
+  void absorb(std::uint32_t host, std::uint32_t guest, RowStatistics statistics);
   // To be called for each view node, in order: its result is as deep as what it shows.
   void pass_view(NodeId node);
   // The number of a sibling: a live group that reads `value` and was last to do so; or no_id.

@@ -50,6 +50,10 @@ std::string fused_reason(const FuseFacts& facts, const Group& group, NodeId prod
   const Node& root = graph.nodes[group.root];
   const std::string& kernel = root.kernel->name;
   const std::vector<NodeId> roots = roots_of(group);
+  if (const auto& nodes = group.statistics.nodes; std::binary_search(nodes.begin(), nodes.end(), consumer)) {
+    if (std::binary_search(nodes.begin(), nodes.end(), producer)) return "they walk the same rows";
+    return fmt::format("{} makes it of each row as that comes, or reads the row again", kernel);
+  }
   if (makes_row_state(group, consumer)) return "they walk the same rows";
   if (makes_row_state(group, producer)) return row_state_reason(facts, group);
   if (const Prologue* prologue = prologue_of(group, producer)) return prologue_reason(facts, group, *prologue);

@@ -8,8 +8,8 @@
 namespace kgen {
 namespace {
 
-constexpr std::array<std::string_view, 8> names = {"loop",           "rows",     "prologue",  "epilogue",
-                                                   "joint_epilogue", "siblings", "recompute", "row_state"};
+constexpr std::array<std::string_view, 9> names = {"loop",     "rows",      "prologue",  "epilogue",  "joint_epilogue",
+                                                   "siblings", "recompute", "row_state", "statistics"};
 
 }  // namespace
 

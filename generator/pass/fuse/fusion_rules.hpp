@@ -19,6 +19,7 @@ enum class FusionRule {
   siblings,        // one call of a kernel computes several nodes
   recompute,       // a value is computed again by each stub that needs it
   row_state,       // numbers of a row that a kernel's epilogues read are made by that kernel
+  statistics,      // numbers of the rows that a kernel stores are made by that kernel
 };
 
 // In the order of the enumerators: "loop", "rows", ...

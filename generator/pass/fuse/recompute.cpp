@@ -155,6 +155,7 @@ Group Recomputing::as_original(const Group& group) const {
   for (Prologue& prologue : same.prologues) rename(prologue.nodes);
   for (Epilogue& epilogue : same.epilogues) rename(epilogue.nodes);
   rename(same.row_state.nodes);
+  rename(same.statistics.nodes);
   return same;
 }
 
@@ -370,6 +371,7 @@ void number_groups(FusedGraph& fused, const std::vector<NodeId>& new_id) {
     }
     for (Epilogue& epilogue : group.epilogues) renumber(epilogue.nodes);
     renumber(group.row_state.nodes);
+    renumber(group.statistics.nodes);
     if (group.root != no_id) group.root = new_id[group.root];
     for (NodeId& sibling : group.siblings) sibling = new_id[sibling];  // in the order of the call
     for (const NodeId id : group.nodes) fused.group_of[id] = index;

@@ -138,6 +138,7 @@ class Lowering {
       stub_.kernel_arguments.push_back(std::move(argument));
     }
     if (!group_.row_state.nodes.empty()) add_row_state();
+    if (!group_.statistics.nodes.empty()) add_statistics();
     std::size_t given = 0;
     for (std::size_t i = 0; i < root.outputs.size(); i += given) {
       given = roots_.size() > 1 ? 1 : static_cast<std::size_t>(kernel->results[i].joint);
@@ -157,6 +158,26 @@ class Lowering {
     row_state_ = add_functor(std::move(request));
     for (const FunctorMember& member : stub_.functors[row_state_].members) {
       ensure(member.view.rank == 2, "fuse lets only rows that a kernel can walk into its epilogues");
+    }
+  }
+
+  // What makes numbers of each row of what the group stores.
+  void add_statistics() {
+    const Shape& loop = graph_.type(group_.statistics.of).shape;
+    BodyRequest request;
+    request.role = Functor::Role::statistics;
+    request.name = stub_.name + "_statistics";
+    request.general = request.name;
+    request.space = {loop, {static_cast<int>(loop.size()) - 1}, -1};
+    request.nodes = group_.statistics.nodes;
+    for (const ValueId output : group_.outputs) {
+      if (std::binary_search(request.nodes.begin(), request.nodes.end(), graph_.value(output).producer)) {
+        request.stores.push_back(output);
+      }
+    }
+    statistics_ = add_functor(std::move(request));
+    for (const FunctorMember& member : stub_.functors[statistics_].members) {
+      ensure(member.view.rank == 2, "fuse lets a kernel make numbers only of rows that it can walk");
     }
   }
 
@@ -237,6 +258,7 @@ class Lowering {
     if (!epilogue) {
       argument.kind = KernelArgument::Kind::parameter;
       argument.view = operand_view(graph_.type(value).shape, result.rank, parameter_of(value));
+      argument.statistics = statistics_;
     } else {
       BodyRequest request;
       request.role = Functor::Role::epilogue;
@@ -259,10 +281,12 @@ class Lowering {
       }
       const bool of_row = reads_row_state(*epilogue);
       if (of_row) request.of_row = group_.row_state.results;
+      request.result = group_.statistics.of;
       argument.kind = KernelArgument::Kind::functor;
       argument.functor = add_functor(std::move(request));
       if (of_row) stub_.functors[argument.functor].row_state = row_state_;
       argument.takes = epilogue->results.size();
+      argument.statistics = statistics_;
     }
     stub_.kernel_arguments.push_back(std::move(argument));
   }
@@ -306,7 +330,7 @@ class Lowering {
   std::vector<NodeId> roots_;
   GeneralNames names_;
   std::vector<ValueId> parameters_;
-  std::size_t row_state_ = Functor::none;  // the functor that it is
+  std::size_t row_state_ = Functor::none, statistics_ = Functor::none;  // the functors that they are
   StubProgram stub_;
   bool hold_ = false;
   std::vector<HeldValue> held_;

@@ -26,6 +26,9 @@ class Body {
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);
     if (request_.role == Functor::Role::row_state) return_row();
+    if (request_.role == Functor::Role::epilogue && request_.result != no_id) {
+      functor_.state.push_back(known_.at(request_.result));
+    }
     if (rows()) keep_shared_rows();
     const auto merges = in_port() ? Merges{} : common_merges(facts_, request_.space, uses_);
     add_members(merges);
@@ -60,7 +63,7 @@ class Body {
     for (const ValueId value : request_.of_row) functor_.state.push_back(known_.at(value));
   }
 
-  bool rows() const { return request_.role == Functor::Role::rows || request_.role == Functor::Role::row_state; }
+  bool rows() const { return walks_rows(request_.role); }
   // In a kernel's prologue or epilogue.
   bool in_port() const { return request_.space.kernel_rank >= 0; }
 

@@ -19,7 +19,7 @@ struct BodyRequest {
   std::vector<ValueId> stores;      // written to memory by this functor
   std::vector<ValueId> incoming;    // epilogue: what it receives
   std::vector<ValueId> of_row;      // epilogue: the numbers of the row, behind these; row_state: what it returns
-  ValueId result = no_id;           // prologue: what it returns
+  ValueId result = no_id;           // prologue: what it returns; epilogue: what there are statistics of, or none
   bool hold = false;                // fill LoweredBody::held
 };
 

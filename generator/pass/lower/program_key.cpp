@@ -97,7 +97,7 @@ void add_functor(Key& key, const Functor& functor) {
 }
 
 void add_argument(Key& key, const KernelArgument& argument) {
-  key.add(argument.kind, argument.functor, argument.bundle, argument.bundled, argument.takes);
+  key.add(argument.kind, argument.functor, argument.bundle, argument.bundled, argument.takes, argument.statistics);
   add_view(key, argument.view);
   if (argument.kind == KernelArgument::Kind::attribute) add_attribute(key, argument.attribute);
 }

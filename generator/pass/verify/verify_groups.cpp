@@ -20,7 +20,8 @@ bool may_hold(const Group& of, const NodeKind& node, NodeId id, bool is_root) {
   if (is_root && group == GroupKind::call) return std::holds_alternative<Call>(node);
   if (is_root) return std::holds_alternative<Structured>(node) || std::holds_alternative<Opaque>(node);
   if (std::holds_alternative<Reduction>(node)) {
-    return group == GroupKind::rows || std::binary_search(of.row_state.nodes.begin(), of.row_state.nodes.end(), id);
+    const auto has = [&](const std::vector<NodeId>& nodes) { return std::binary_search(nodes.begin(), nodes.end(), id); };
+    return group == GroupKind::rows || has(of.row_state.nodes) || has(of.statistics.nodes);
   }
   return std::holds_alternative<Elementwise>(node) && group != GroupKind::call;
 }
@@ -49,6 +50,7 @@ class GroupVerifier {
       verify_siblings(group);
       verify_ports(group);
       verify_row_state(group);
+      verify_statistics(group);
     }
     find_memory();
     for (std::uint32_t group = 0; group < fused_.groups.size(); ++group) verify_reads(group);
@@ -92,6 +94,7 @@ class GroupVerifier {
   ValueId number_of_row(const Group& group, ValueId value) const;
   void verify_number_of_row(const Group& group, ValueId input, ValueId taken);
   void verify_row_state(const Group& group);
+  void verify_statistics(const Group& group);
   void verify_ports(const Group& group);
   void find_memory();
   void show(const Node& node, const IndexMap& view);
@@ -250,10 +253,39 @@ void GroupVerifier::verify_row_state(const Group& group) {
   }
 }
 
+// They read what the group stores, in the shape of its kernel's results, and literals; the kernel's declaration says that
+// it may be.
+void GroupVerifier::verify_statistics(const Group& group) {
+  const std::vector<NodeId>& nodes = group.statistics.nodes;
+  if (nodes.empty()) return;
+  const ValueId of = group.statistics.of;
+  if (group.kind != GroupKind::structured || !graph_.nodes[group.root].kernel ||
+      graph_.nodes[group.root].kernel->results[0].statistics.empty()) {
+    return problem_at(nodes.front(), "makes numbers of rows that no kernel stores");
+  }
+  const bool stored = std::find(group.outputs.begin(), group.outputs.end(), of) != group.outputs.end();
+  if (!stored || graph_.type(of).shape != graph_.type(graph_.nodes[group.root].outputs[0]).shape) {
+    problem(of, "is reduced by rows, and not what its kernel stores");
+  }
+  for (const NodeId id : nodes) {
+    for (const ValueId input : graph_.nodes[id].inputs) {
+      if (input == no_id || input == of || is_number(input)) continue;
+      ValueId made = input;
+      while (graph_.value(made).kind == ValueKind::result && is_view(graph_.value(made).producer)) {
+        made = graph_.nodes[graph_.value(made).producer].inputs[0];
+      }
+      const bool own = graph_.value(made).kind == ValueKind::result &&
+                       std::binary_search(nodes.begin(), nodes.end(), graph_.value(made).producer);
+      if (!own) problem(input, "is read where numbers are made of the rows of another value");
+    }
+  }
+}
+
 // Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
 void GroupVerifier::verify_ports(const Group& group) {
   if (!needs_root(group.kind)) {
-    const bool has_ports = !group.prologues.empty() || !group.epilogues.empty() || !group.row_state.nodes.empty();
+    const bool has_ports = !group.prologues.empty() || !group.epilogues.empty() || !group.row_state.nodes.empty() ||
+                           !group.statistics.nodes.empty();
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
     return;
   }
@@ -278,6 +310,7 @@ void GroupVerifier::verify_ports(const Group& group) {
     for (const NodeId id : epilogue.nodes) add(id, {true, nullptr});
   }
   for (const NodeId id : group.row_state.nodes) add(id, {true, nullptr, true});
+  for (const NodeId id : group.statistics.nodes) add(id, {true, nullptr});
   for (const NodeId id : group.nodes) {
     if (!ports_[id].rides) problem_at(id, "rides in no port");
     const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;

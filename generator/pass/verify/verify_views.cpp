@@ -193,7 +193,8 @@ void ViewVerifier::verify_functor(const StubProgram& stub, const Functor& functo
   for (const FunctorMember& member : functor.members) {
     if (member.line_axis >= 0) continue;
     const std::optional<Extents> seen = verify_view(stub, member.view, loops, step);
-    if (functor.role == Functor::Role::row_state && seen && seen->size() != 2) {
+    const bool of_rows = functor.role == Functor::Role::row_state || functor.role == Functor::Role::statistics;
+    if (of_rows && seen && seen->size() != 2) {
       return problem(fmt::format("{} walks '{}' by other axes than the rows of {}", stub.name,
                                  name(step.arguments[member.view.parameter]), functor.name));
     }

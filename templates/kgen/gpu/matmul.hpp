@@ -10,6 +10,7 @@
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/row_state.hpp"
+#include "kgen/gpu/statistics_matmul.hpp"
 #include "kgen/gpu/tensor_core_matmul.hpp"
 #include "kgen/gpu/unpacked_matmul.hpp"
 #include "kgen/gpu/wave_matmul.hpp"
@@ -223,6 +224,17 @@ bool by_library([[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[mayb
                 "-DKGEN_CUBLASLT=ON to CMake, or leave the rule out");
 #endif
   return false;
+}
+
+// The same with numbers of the rows of c, where the kernel has them at hand: else false, and nothing is done.
+template <int LeastBits, int Columns, class A, class B, class C>
+bool matmul_with_statistics([[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[maybe_unused]] const C& c,
+                            [[maybe_unused]] Stream stream) {
+#if defined(KGEN_WARPGROUPS)
+  return statistics_matmul<LeastBits>(a, b, c, stream, Columns);
+#else
+  return false;
+#endif
 }
 
 // TileM and TileN are the CPU's.

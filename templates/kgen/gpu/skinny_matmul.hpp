@@ -295,24 +295,41 @@ struct SharedTail {
   }
 };
 
+// What blocks that share the depth of tiles take for a product of more than 64 rows, and what tiles take that none share.
+template <class T, class Deep, class Most>
+struct SharedTimes {
+  SharedDepth of_64, of_128;
+  std::int64_t alone;
+  SharedTail<Most> tail;
+
+  SharedTimes(Deep& deep, Most& most)
+      : of_64(deep.best()), of_128(most.best()), alone(time_alone(most)), tail(most, alone) {
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    if (of_64.rounds > 1) of_64.time = never;
+    // Tiles of 128 rows that nobody shares are better off where their sums go from registers to the sink.
+    if (of_128.rounds > 1 || of_128.blocks == 1) of_128.time = never;
+  }
+  std::int64_t shared() const { return std::min(of_64.time, of_128.time); }
+  std::int64_t least() const { return std::min(shared(), tail.time); }
+
+ private:
+  static std::int64_t time_alone(const Most& most) {
+    constexpr int together = most_together<std::remove_cvref_t<decltype(most.c)>, Most::products>;
+    return best_tiles_of<T, together>(most.shape, most.limits).time;
+  }
+};
+
 // c = a * b for each of b, where a has more than 64 rows and c few tiles, in one round of them or in its last, or small
 // ones: false where that takes longer than tiles that no blocks share.
 template <class T, bool BDeep, class Deep, class Most, class Small>
 bool few_tiles_matmul(Deep deep, Most most, const Small& small) {
-  constexpr int together = most_together<std::remove_cvref_t<decltype(most.c)>, Most::products>;
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  SharedDepth of_64 = deep.best(), of_128 = most.best();
-  if (of_64.rounds > 1) of_64.time = never;
-  // Tiles of 128 rows that nobody shares are better off where their sums go from registers to the sink.
-  if (of_128.rounds > 1 || of_128.blocks == 1) of_128.time = never;
-  const std::int64_t alone = best_tiles_of<T, together>(most.shape, most.limits).time;
-  SharedTail<Most> tail(most, alone);
-  const std::int64_t shared = std::min(of_64.time, of_128.time), least = std::min(shared, tail.time);
-  if (small.time() < std::min({shared - begins_early, tail.time, alone}) && small()) return true;
+  SharedTimes<T, Deep, Most> times(deep, most);
+  const std::int64_t alone = times.alone, least = times.least();
+  if (small.time() < std::min({times.shared() - begins_early, times.tail.time, alone}) && small()) return true;
   if (least >= alone) return false;
-  if (least == of_64.time) return deep(of_64);
-  if (least == of_128.time) return most(of_128);
-  return tail.template launch<T, BDeep>();
+  if (least == times.of_64.time) return deep(times.of_64);
+  if (least == times.of_128.time) return most(times.of_128);
+  return times.tail.template launch<T, BDeep>();
 }
 
 // c = a * b for each of b, where a has few rows or c has few tiles for the depth: false where that is not so, or where

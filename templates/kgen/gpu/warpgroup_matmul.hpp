@@ -9,6 +9,7 @@
 
 #include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/row_statistics.hpp"
 #include "kgen/gpu/rows_ahead.hpp"
 #include "kgen/gpu/tile_io.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
@@ -239,7 +240,11 @@ struct WarpgroupMatmul {
     // Of more, ptxas keeps some of the sums in memory: places in batches of several axes take registers, too.
     constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 4 : 8;
     origin[0] += first_row();
-    gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
+    if constexpr (makes_statistics<C>) {
+      emit_with_statistics<WarpgroupSums<2 * Half>>(sums, sink, origin, extents);
+    } else {
+      gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
+    }
   }
 
  private:
