@@ -313,8 +313,8 @@ void write_functor(Writer& out, const Functor& functor, const StubProgram& stub)
       break;
     case Functor::Role::epilogue:
       out.line("template <int W>");
-      head = fmt::format("KGEN_FN {} operator()(kgen::Index<{}> at{}) const {{", functor.state.empty() ? "void" : "auto",
-                         functor.rank, lanes_text(functor, body));
+      head = fmt::format("KGEN_FN {} operator()(kgen::Index<{}> at{}) const {{",
+                         functor.state.empty() ? "void" : "auto", functor.rank, lanes_text(functor, body));
       break;
   }
   const auto function = out.block(head);

@@ -47,7 +47,8 @@ void write_includes(Writer& out, const StubProgram& stub, std::string_view text)
   const auto makes_rows = [](const Functor& functor) { return functor.role == Functor::Role::row_state; };
   if (std::any_of(stub.functors.begin(), stub.functors.end(), makes_rows)) headers.insert("kgen/row_state.hpp");
   const auto has_statistics = [](const Functor& functor) { return functor.role == Functor::Role::statistics; };
-  if (std::any_of(stub.functors.begin(), stub.functors.end(), has_statistics)) headers.insert("kgen/row_statistics.hpp");
+  if (std::any_of(stub.functors.begin(), stub.functors.end(), has_statistics))
+    headers.insert("kgen/row_statistics.hpp");
   for (const std::string& header : headers) out.line("#include \"{}\"", header);
 }
 

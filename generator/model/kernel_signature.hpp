@@ -46,8 +46,8 @@ struct KernelOperand {
   // Of a sink of rank 2: the first whose condition may hold says that epilogues may use numbers of each row, and how
   // often the kernel makes these. Empty: they may not.
   std::vector<Evaluations> rows;
-  // Of a sink of rank 2: where the condition may hold, a row program may make numbers of each row of what the sink stores
-  // (kgen/row_statistics.hpp). Empty: nowhere.
+  // Of a sink of rank 2: where the condition may hold, a row program may make numbers of each row of what the sink
+  // stores (kgen/row_statistics.hpp). Empty: nowhere.
   Expression statistics;
   // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
   // signature's list, which have 0.

@@ -44,11 +44,11 @@ struct RowState {
   std::vector<ValueId> results;  // what epilogues read, by the order of the nodes
 };
 
-// Nodes that reduce each row of what a group stores: loops over those rows and a reduction of them. The kernel makes the
-// numbers from its results as they come, or reads these again, and writes them to memory.
+// Nodes that reduce each row of what a group stores: loops over those rows and a reduction of them. The kernel makes
+// the numbers from its results as they come, or reads these again, and writes them to memory.
 struct RowStatistics {
-  ValueId of = no_id;            // what they reduce
-  std::vector<NodeId> nodes;     // in execution order; empty: the group has none
+  ValueId of = no_id;         // what they reduce
+  std::vector<NodeId> nodes;  // in execution order; empty: the group has none
 };
 
 // The one that takes this result; null: none does.

@@ -51,7 +51,6 @@
 // KGEN_TUNED(parameter) or KGEN_TUNED(parameter, "condition"): the number changes nothing but the time that the kernel
 // takes, where the condition holds, so that `kgen tune` may try its values there.
 
-
 // And of a Sink of rank 2:
 //
 // KGEN_ROWS(result, "times") or KGEN_ROWS(result, "times", "condition"): where the condition may hold, the epilogue may
@@ -60,9 +59,9 @@
 // ahead of its own, where that takes less time. Of several the first counts whose condition may hold; where none does,
 // or there is none, a stub of its own makes them.
 //
-// KGEN_STATISTICS(result, "condition"): where the condition may hold, a row program may make numbers of each row of what
-// the sink stores (kgen/row_statistics.hpp). The kernel gives it the lanes as they are stored, or the rows behind its
-// launch.
+// KGEN_STATISTICS(result, "condition"): where the condition may hold, a row program may make numbers of each row of
+// what the sink stores (kgen/row_statistics.hpp). The kernel gives it the lanes as they are stored, or the rows behind
+// its launch.
 #ifdef KGEN_INTROSPECT
 #define KGEN_KERNEL(operator_name, ...) [[clang::annotate("kgen.kernel", #operator_name __VA_OPT__(, ) __VA_ARGS__)]]
 #define KGEN_EVALUATED(operand, ...) [[clang::annotate("kgen.evaluated", #operand, __VA_ARGS__)]]

@@ -23,11 +23,11 @@ namespace kgen {
 // where a or b, or one of several b, lies in memory and is of bf16, f16 or 8 bits: every architecture has matrix cores
 // for that, which multiply what the others come to be as they come (gpu/wave_matmul.hpp), NVIDIA's two to four times as
 // fast where that is matrices in memory. Else they are of 64 x 64, without matrix cores. But a prologue of b that reads
-// weights of few bits down their columns is evaluated on Hopper once: with few rows of a on the way to the tensor cores, with more of
-// them in memory set aside for that. An epilogue is evaluated once for each result; numbers of rows that it uses are made
-// ahead, or on Hopper, where rows are few and not one alone, once for each 128 columns, while the right operands come.
-// Statistics of c's rows are made of its tiles on Hopper where they have 128 rows and whole vectors, and what is stored is
-// short; else, and where blocks share the depth of tiles, of c in memory by a launch behind.
+// weights of few bits down their columns is evaluated on Hopper once: with few rows of a on the way to the
+// tensor cores, with more of them in memory set aside for that. An epilogue is evaluated once for each result; numbers
+// of rows that it uses are made ahead, or on Hopper, where rows are few and not one alone, once for each 128 columns,
+// while the right operands come. Statistics of c's rows are made of its tiles on Hopper where they have 128 rows and
+// whole vectors of short elements; else, and where blocks share the depth of tiles, of c in memory by a launch behind.
 // TileM: the least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns. LeastBits: how
 // many bits of mantissa are kept at least of what is multiplied, and of sums over a depth of 256: with 13, tensor cores
 // may multiply floats of 8 bits; with 10, those of 32 bits as well (tf32). Degree: what a prologue of b makes of what it
@@ -50,7 +50,7 @@ KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
 KGEN_IN_MEMORY(a, "(target == cuda && (T == bf16 || T == f16)) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
 KGEN_IN_MEMORY(b, "(target == cuda && (T == bf16 || T == f16) && degree(b) == 0) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
 KGEN_ROWS(c, "(N + 127) / 128", "architecture == sm_90a && (T == bf16 || T == f16) && elements(a) > K && elements(a) <= 16 * K && N <= 8192")
-KGEN_STATISTICS(c, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
+KGEN_STATISTICS(c, "architecture == sm_90a && (T == bf16 || T == f16)")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 2>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> && Allowed<LeastBits, 10, 13, 23> &&

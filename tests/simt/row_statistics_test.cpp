@@ -92,8 +92,7 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, const std::string& la
     Tensor<bf16, 2> h(Index<2>{M, N}), again(Index<2>{M, N});
     Tensor<float, 2> means(Index<2>{M, 1}), maxima(Index<2>{M, 1});
     const View<const bf16, 2> read(x.elements.data(), x.shape);
-    matmul(a.view(), b.view(),
-           with_statistics(Sum2{read, h.view()}, Statistics<Mean, Square>{h.view(), means.view()}));
+    matmul(a.view(), b.view(), with_statistics(Sum2{read, h.view()}, Statistics<Mean, Square>{h.view(), means.view()}));
     CHECK(device.take() == launches);
     matmul(a.view(), b.view(),
            with_statistics(Sum2{read, again.view()}, Statistics<Max, Abs>{again.view(), maxima.view()}));

@@ -11,7 +11,8 @@ using namespace kgen::test;
 namespace {
 
 // A product with a residual, and `nodes` that make a value n of its sum h.
-std::string reduced(const std::string& nodes, const std::string& outputs = "[h, n]", const std::string& dtype = "bf16") {
+std::string reduced(const std::string& nodes, const std::string& outputs = "[h, n]",
+                    const std::string& dtype = "bf16") {
   return "graph: g\ninputs: {a: \"" + dtype + "[256, 64]\", w: \"" + dtype + "[64, 128]\", x: \"" + dtype +
          "[256, 128]\"}\nnodes:\n  - {op: matmul, in: [a, w], out: p}\n  - {op: add, in: [p, x], out: h}\n" + nodes +
          "outputs: " + outputs + "\n";
@@ -62,7 +63,8 @@ TEST_CASE("statistics: what is reduced of the rows that a product stores is made
     return diagnostics.text(false);
   };
   CHECK(problems([](Group&) {}) == "");
-  CHECK(problems([](Group& spoilt) { spoilt.statistics.nodes.pop_back(); }).find("rides in no port") != std::string::npos);
+  CHECK(problems([](Group& spoilt) { spoilt.statistics.nodes.pop_back(); }).find("rides in no port") !=
+        std::string::npos);
   CHECK(problems([](Group& spoilt) {
           spoilt.statistics.of = spoilt.inputs[0];
         }).find("is reduced by rows, and not what its kernel stores") != std::string::npos);

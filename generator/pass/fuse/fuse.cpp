@@ -333,7 +333,8 @@ void Fusion::take_statistics() {
     const bool can = joined.refusal.empty();
     const Joint joint{can ? std::optional(groups_.group(joined.host)) : std::nullopt, joined.refusal};
     for (const NodeId reader : joined.readers) {
-      const std::string why = why_apart(reader, ids, joint, FusionRule::statistics, orders_.forced(reader, {joined.host}));
+      const std::string why =
+          why_apart(reader, ids, joint, FusionRule::statistics, orders_.forced(reader, {joined.host}));
       if (!why.empty()) refusals_.replace(reader, maker, why);
     }
     const NodeId reader = joined.readers.front();

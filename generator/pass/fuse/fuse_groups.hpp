@@ -64,7 +64,8 @@ class FuseGroups {
   // too: the host stays as deep as it is.
   void absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue);
   void absorb(std::uint32_t host, std::uint32_t guest, RowState row_state);
-  // `guest`, which reads nothing but what `host` stores, becomes a part of it. What reads the guest is deeper than both.
+  // `guest`, which reads nothing but what `host` stores, becomes a part of it. What reads the guest is deeper than
+  // both.
   void absorb(std::uint32_t host, std::uint32_t guest, RowStatistics statistics);
   // To be called for each view node, in order: its result is as deep as what it shows.
   void pass_view(NodeId node);

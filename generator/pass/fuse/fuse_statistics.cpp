@@ -47,9 +47,9 @@ class StatisticsJoining {
       return fmt::format("{} makes numbers of rows only where '{}' holds", kernel, declared.text);
     }
     const std::size_t results = host().roots.size() * root.outputs.size();
-    const bool is_alone = host().epilogues.empty() ? results == 1
-                                                   : host().epilogues.size() == 1 &&
-                                                         host().epilogues.front().results.size() == results;
+    const bool is_alone = host().epilogues.empty()
+                              ? results == 1
+                              : host().epilogues.size() == 1 && host().epilogues.front().results.size() == results;
     if (!is_alone) return "the stub has several results that nothing takes together";
     if (!host().statistics.nodes.empty()) return "the stub makes numbers of its rows already";
     if (host().at_load != group_.at_load) return "one of them is computed once, at load, the other at each call";

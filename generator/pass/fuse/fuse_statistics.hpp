@@ -1,7 +1,7 @@
 // Row statistics: what a row program makes of each row of memory that a kernel has just stored, where it makes nothing
-// but numbers of rows, and the kernel's declaration says that it takes such programs (KGEN_STATISTICS). The kernel has the
-// lanes at hand, so that no stub reads the rows for that alone. A stub that stores rows of its own, such as one that
-// quantises by the absolute maximum, reads them once in any case: there nothing is to save, and it stays as it is.
+// but numbers of rows, and the kernel's declaration says that it takes such programs (KGEN_STATISTICS). The kernel has
+// the lanes at hand, so that no stub reads the rows for that alone. A stub that stores rows of its own, such as one
+// that quantises by the absolute maximum, reads them once in any case: there nothing is to save, and it stays as it is.
 #pragma once
 
 #include <cstdint>

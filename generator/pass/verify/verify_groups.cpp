@@ -20,7 +20,9 @@ bool may_hold(const Group& of, const NodeKind& node, NodeId id, bool is_root) {
   if (is_root && group == GroupKind::call) return std::holds_alternative<Call>(node);
   if (is_root) return std::holds_alternative<Structured>(node) || std::holds_alternative<Opaque>(node);
   if (std::holds_alternative<Reduction>(node)) {
-    const auto has = [&](const std::vector<NodeId>& nodes) { return std::binary_search(nodes.begin(), nodes.end(), id); };
+    const auto has = [&](const std::vector<NodeId>& nodes) {
+      return std::binary_search(nodes.begin(), nodes.end(), id);
+    };
     return group == GroupKind::rows || has(of.row_state.nodes) || has(of.statistics.nodes);
   }
   return std::holds_alternative<Elementwise>(node) && group != GroupKind::call;
@@ -253,8 +255,8 @@ void GroupVerifier::verify_row_state(const Group& group) {
   }
 }
 
-// They read what the group stores, in the shape of its kernel's results, and literals; the kernel's declaration says that
-// it may be.
+// They read what the group stores, in the shape of its kernel's results, and literals; the kernel's declaration says
+// that it may be.
 void GroupVerifier::verify_statistics(const Group& group) {
   const std::vector<NodeId>& nodes = group.statistics.nodes;
   if (nodes.empty()) return;

@@ -1,5 +1,5 @@
-// Row statistics (kgen/row_statistics.hpp) of a matrix that tiles are stored of: each tile leaves a number of each of its
-// rows in memory, and a launch behind combines them, tile after tile, so that no order of the blocks shows.
+// Row statistics (kgen/row_statistics.hpp) of a matrix that tiles are stored of: each tile leaves a number of each of
+// its rows in memory, and a launch behind combines them, tile after tile, so that no order of the blocks shows.
 #pragma once
 
 #include "kgen/gpu/emit_sums.hpp"
@@ -53,9 +53,10 @@ class ReducedLanes {
   }
   template <class Reduction, class A>
   KGEN_FN float reduce(const Reduction&, const A& row) const {
-    static_assert(Converting<Reduction, float, W>,
-                  "a kernel combines parts of rows that are numbers, and this reduction's are more: forbid the graph to "
-                  "compute it together with the product");
+    static_assert(
+        Converting<Reduction, float, W>,
+        "a kernel combines parts of rows that are numbers, and this reduction's are more: forbid the graph to "
+        "compute it together with the product");
     body_.template operator()<Reduction>(convert<float>(row));
     return 0;  // what is made of it is not used
   }
@@ -77,8 +78,8 @@ template <class Program>
 class PartOfRow {
  public:
   KGEN_FN explicit PartOfRow(const Program& program) : program_(program) {
-    run(Vec<float, 1>(0), [&]<class Reduction>(const auto&)
-                              KGEN_LAMBDA { part_ = Reduction::template identity<float, 1>(); });
+    run(Vec<float, 1>(0),
+        [&]<class Reduction>(const auto&) KGEN_LAMBDA { part_ = Reduction::template identity<float, 1>(); });
   }
   template <int W>
   KGEN_FN void add(Index<2> at, const Vec<float, W>& lanes) {
@@ -108,8 +109,8 @@ class PartOfRow {
   Vec<float, 1> part_;
 };
 
-// Gives the sink what a warpgroup has of `Count` products, whole vectors of 8 lanes at a time, and leaves what is made of
-// each row. End: inside, or vectors.
+// Gives the sink what a warpgroup has of `Count` products, whole vectors of 8 lanes at a time, and leaves what is made
+// of each row. End: inside, or vectors.
 template <class Layout, TileEnd End, class Sums, int Count, class S, class Program>
 KGEN_FN void emit_with_statistics(const Sums (&sums)[Count], const TileStatistics<S, Program>& c, Index<2> origin,
                                   Index<2> extents) {
@@ -135,7 +136,8 @@ KGEN_FN void emit_with_statistics(const Sums (&sums)[Count], const TileStatistic
       if (End != TileEnd::inside && (at[0] >= extents[0] || at[1] >= extents[1])) continue;
       [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
         part.add(at, sink(at, load_lanes<Steps::lanes>(own[I])...));
-      }(Steps::products);
+      }
+      (Steps::products);
     }
     const float of_row = part.of_quad();
     const std::int64_t row = steps.position(first)[0];

@@ -295,7 +295,8 @@ struct SharedTail {
   }
 };
 
-// What blocks that share the depth of tiles take for a product of more than 64 rows, and what tiles take that none share.
+// What blocks that share the depth of tiles take for a product of more than 64 rows, and what tiles take that none
+// share.
 template <class T, class Deep, class Most>
 struct SharedTimes {
   SharedDepth of_64, of_128;

@@ -37,8 +37,8 @@ bool statistics_matmul(const A& a, const B& b, const WithStatistics<S, Program>&
   if (shares_depth<T, BDeep>(a, b, c.sink, shape, limits, stream)) return false;
   const TileChoice best = best_tiles_of<T, products>(shape, limits);
   if (best.blocks != 1) return false;
-  // One round that is not full leaves a result that comes from the cache: on an H100 reading 777 x 1016 again took 0.3 us
-  // less than combining parts of its rows (tests/bench/MATMUL.md).
+  // One round that is not full leaves a result that comes from the cache: on an H100 reading 777 x 1016 again took 0.3
+  // us less than combining parts of its rows (tests/bench/MATMUL.md).
   if (shape.template count_tiles<128>(c.sink, best.columns) < limits.multiprocessors) return false;
   const int tiles = shape.tiles_across(0, best.columns / products);
   const Workspace memory(std::int64_t{tiles} * shape.M * static_cast<std::int64_t>(sizeof(float)), stream);
