@@ -169,6 +169,10 @@ def f8_block_product(m, n, k):
     return Row(title, "matmul_f8_block_scales", make, f8_block_scales, operations=2 * m * n * k, most=0.8, error=1e-2)
 
 
+def residual_and_factor(x, w, residual):
+    h = x @ w + residual
+    return (h, h.square().mean(-1, keepdim=True).add(1e-6).rsqrt())
+
 
 # What may follow a product: the graph, and what product() is told of it.
 EPILOGUES = [
@@ -391,6 +395,9 @@ ROWS = [
         lambda: [normal(8192, 4096), normal(4096), normal(4096, 6144) * 0.1],
         lambda x, weight, w: (F.rms_norm(x, x.shape[-1:], weight, 1e-6) @ w,), operations=2 * 8192 * 6144 * 4096,
         error=1e-2),
+    *(product(f"x W + residual, its rows' rms {m}x{n}x{k}", "matmul_residual_statistics_bf16", m, n, k, residual_and_factor,
+              residual=True)
+      for m, n, k in [(8192, 8192, 512), (8192, 4096, 4096), (1000, 4096, 4096)]),
     f8_product("matmul f8e4m3, row scales 8192^3", 8192, 8192, 8192),
     *(f8_block_product(*sizes)
       for sizes in [(8192, 8192, 8192), (4096, 4096, 4096), (4096, 7168, 2048), (256, 4096, 7168), (64, 4096, 7168)]),
