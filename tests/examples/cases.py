@@ -156,6 +156,7 @@ EXAMPLES = {
     "row_statistics": Example(
         over_shapes(inputs_features.row_statistics_inputs, [(128,), (301,)]),
         {"h": "bf16", "y": "bf16", "greatest": "bf16"},
+        tolerance={"bf16": 1e-2},  # h is rounded ahead of the second product, whose sums cancel
     ),
     "row_forms": Example(
         over_shapes(inputs_features.row_form_inputs, [(1, 1), (4, 4), (5, 33), (7, 1), (0, 3)]),
