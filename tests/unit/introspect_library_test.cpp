@@ -99,8 +99,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
       R"text(specs/ops/structured.yaml:43:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
    43 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
-templates/kgen/matmul.hpp:49:34: note: it is declared here
-   49 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:54:34: note: it is declared here
+   54 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:284:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has

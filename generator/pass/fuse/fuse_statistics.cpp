@@ -27,7 +27,7 @@ class StatisticsJoining {
       const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
       if (std::find(inputs.begin(), inputs.end(), of) != inputs.end()) joined_.readers.push_back(id);
     }
-    if (joined_.readers.empty()) return {};
+    if (joined_.readers.empty() || !are_on_offer()) return {};
     joined_.refusal = why_not_taken();
     if (joined_.refusal.empty()) joined_.refusal = why_not_made();
     return std::move(joined_);
@@ -37,15 +37,18 @@ class StatisticsJoining {
   const std::string& name(ValueId value) const { return graph_.value(value).name; }
   const GrowingGroup& host() const { return groups_.group(joined_.host); }
 
-  // Why the kernel takes no row program over what it stores.
+  const Node& root() const { return graph_.nodes[host().roots.front()]; }
+
+  // Whether the kernel can make any numbers of rows, for this target and these types.
+  bool are_on_offer() const {
+    const Expression& declared = root().kernel->results.front().statistics;
+    return !declared.empty() && prove(facts_.scope(root()), declared) != Proof::never;
+  }
+
+  // Why the kernel takes no row program over what it stores here.
   std::string why_not_taken() const {
-    const Node& root = graph_.nodes[host().roots.front()];
+    const Node& root = this->root();
     const std::string& kernel = root.kernel->name;
-    const Expression& declared = root.kernel->results.front().statistics;
-    if (declared.empty()) return fmt::format("{} makes no numbers of the rows that it stores", kernel);
-    if (prove(facts_.scope(root), declared) == Proof::never) {
-      return fmt::format("{} makes numbers of rows only where '{}' holds", kernel, declared.text);
-    }
     const std::size_t results = host().roots.size() * root.outputs.size();
     const bool is_alone = host().epilogues.empty()
                               ? results == 1

@@ -15,7 +15,7 @@ namespace kgen {
 
 // What becomes of a group of rows that reads what a kernel stores.
 struct StatisticsJoin {
-  std::uint32_t host = no_id;  // the kernel's group; no_id: it reads no kernel's result, or others beside
+  std::uint32_t host = no_id;  // the kernel's group; no_id: it reads none's result, others beside, or never is on offer
   RowStatistics statistics;
   std::vector<NodeId> readers;  // those of its nodes that read the result
   std::string refusal;          // why it stays a stub; empty: it need not
