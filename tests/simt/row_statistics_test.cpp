@@ -120,16 +120,16 @@ TEST_CASE("row statistics: few rows, and lines that are no vectors, are read aga
 
 TEST_CASE("row statistics: of two products that are taken jointly, and of a result without an epilogue") {
   Hopper device;
-  simt::device().multiprocessors = 2;
+  simt::device().multiprocessors = 1;  // two might bring operands for each other, which depends on where these lie
   const Matrix<bf16> a(Index<2>{500, 72}, 1), gate(Index<2>{72, 320}, 2), up(Index<2>{72, 320}, 3);
   Tensor<bf16, 2> gated(Index<2>{500, 320}), h(Index<2>{500, 320});
   Tensor<float, 2> maxima(Index<2>{500, 1}), means(Index<2>{500, 1});
   matmul(a.view(), several(gate.view(), up.view()),
          with_statistics(Product2{gated.view()}, Statistics<Max, Abs>{gated.view(), maxima.view()}));
-  CHECK(device.take() == "warpgroup_matmul x2, finish_statistics x4");
+  CHECK(device.take() == "warpgroup_matmul x1, finish_statistics x4");
   expect_rows(gated, maxima, [&](std::int64_t row) { return greatest(gated, row); });
   matmul(a.view(), gate.view(), with_statistics(h.view(), Statistics<Mean, Square>{h.view(), means.view()}));
-  CHECK(device.take() == "warpgroup_matmul x2, finish_statistics x4");
+  CHECK(device.take() == "warpgroup_matmul x1, finish_statistics x4");
   expect_rows(h, means, [&](std::int64_t row) { return mean_square(h, row); });
 }
 
