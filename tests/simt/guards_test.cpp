@@ -199,6 +199,19 @@ std::vector<Case> cases() {
       },
       [=] {
         const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 16;
+        simt::device().small_tiles = true;  // more rows of such lines, of odd elements and of words
+        const auto a = random_tensor<bf16>(Index<2>{20, 391}, 1), b = random_tensor<bf16>(Index<2>{391, 30}, 2);
+        const auto even = random_tensor<bf16>(Index<2>{20, 390}, 3);
+        Tensor<float, 2> c(Index<2>{40, 30});
+        matmul(a.view(), b.view(), c.view().slice<0>(0, 20));
+        matmul(even.view(), b.view().slice<0>(0, 390), c.view().slice<0>(20, 20));
+        simt::device() = before;
+        return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
         const auto a = random_tensor<bf16>(Index<2>{33, 1280}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
         const auto q = random_tensor<i4>(Index<2>{24, 1280}, 3);
@@ -392,6 +405,7 @@ Guards guards_declared() {
                                              "staged_matmul.hpp",
                                              "turns.hpp",
                                              "few_rows_matmul.hpp",
+                                             "line_matmul.hpp",
                                              "warpgroup_attention.hpp",
                                              "warpgroup_grouped_matmul.hpp",
                                              "warpgroup_streamed_matmul.hpp",

@@ -53,6 +53,29 @@ KGEN_FN void copy_async_where(bool there, void* to, const void* from) {
         "r"(there ? 1 : 0)
       : "memory");
 }
+template <int Bytes>
+KGEN_FN void copy_words_where(bool there, void* to, const void* from, int bytes) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16);
+  if constexpr (Bytes == 16) {
+    asm volatile(
+        "{\n.reg .pred there;\n"
+        "setp.ne.b32 there, %2, 0;\n"
+        "@there cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %3;\n}"
+        :
+        : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+          "r"(there ? 1 : 0), "r"(bytes)
+        : "memory");
+  } else {
+    asm volatile(
+        "{\n.reg .pred there;\n"
+        "setp.ne.b32 there, %2, 0;\n"
+        "@there cp.async.ca.shared.global.L2::128B [%0], [%1], %4, %3;\n}"
+        :
+        : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+          "r"(there ? 1 : 0), "r"(bytes), "n"(Bytes)
+        : "memory");
+  }
+}
 KGEN_FN void commit_copies() { asm volatile("cp.async.commit_group;" : : : "memory"); }
 template <int Left>
 KGEN_FN void await_copies(Where = Where::here()) {

@@ -181,7 +181,7 @@ bool warpgroup_block_scaled_matmul(const A& a, const B& b, const BlockScales& sc
     return launch_block_scaled<64, true>(left, right, scales, c, shape, limits, stream);
   };
   return detail::lay_out_and_multiply<f8e4m3, true>(
-      a, b, stream, runs, [] { return false; }, multiply);
+      a, b, stream, runs, [](std::int64_t, std::int64_t) { return false; }, multiply);
 }
 
 #endif

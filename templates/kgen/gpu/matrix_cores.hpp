@@ -16,6 +16,8 @@
 //   copy_async(to, from, bytes)    cp.async: the first `bytes` of 16 come from memory to shared memory, zeros for the
 //                                  others; both addresses are aligned
 //   copy_async_where(there, to, from)   the same of all 16 bytes, or nothing at all, without a branch
+//   copy_words_where<Bytes>(there, to, from, bytes)   the same of `Bytes`, 4, 8 or 16, from and to multiples of them:
+//                                  the first `bytes`, and zeros for the others
 //   commit_copies(), await_copies<Left>(where)   ends a group of this thread's copies; waits for all groups but the
 //                                  `Left` latest. Before that nothing may look at where they go. Without has_mma
 //                                  nothing is ever copied so
@@ -59,6 +61,8 @@ template <bool Turned>
 KGEN_FN void load_matrices(std::uint32_t (&)[4], const void*) {}
 KGEN_FN void copy_async(void*, const void*, int) {}
 KGEN_FN void copy_async_where(bool, void*, const void*) {}
+template <int Bytes>
+KGEN_FN void copy_words_where(bool, void*, const void*, int) {}
 KGEN_FN void commit_copies() {}
 template <int Left>
 KGEN_FN void await_copies(Where = Where::here()) {}

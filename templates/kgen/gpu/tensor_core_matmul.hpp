@@ -3,6 +3,7 @@
 
 #include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/laid_out.hpp"
+#include "kgen/gpu/line_matmul.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/gpu/warpgroup_streamed_matmul.hpp"
@@ -21,8 +22,8 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape
 }
 
 // multiply(a, b) of operands that lie as the copy engine takes them: those that lie otherwise are copied ahead, unless
-// runs() says that nothing is won by that, or in_place(), asked where a right operand would be copied, has multiplied
-// them as they lie.
+// runs() says that nothing is won by that, or in_place(of_right, bytes), told of how many bytes there would be copies,
+// of right operands and in all, has multiplied them as they lie.
 template <class T, bool BDeep, class A, class B, class Runs, class InPlace, class Multiply>
 bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& runs, const InPlace& in_place,
                           const Multiply& multiply) {
@@ -34,7 +35,7 @@ bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& run
   for_each_of(b, [&](const auto& each) { of_right += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
   const std::int64_t bytes = of_right + (fits(a, false) ? 0 : Copies::bytes(a, false));
   if (bytes == 0 || !runs()) return multiply(a, b);
-  if (of_right > 0 && in_place()) return true;
+  if (in_place(of_right, bytes)) return true;
   const Workspace memory(bytes, stream);
   Copies laid_out(memory.data(), stream);
   const auto engine_takes = [&](bool across) {
@@ -50,9 +51,46 @@ bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& run
   return multiply(left, right);
 }
 
+// What a product takes whose operands lie as the copy engine takes them, in ns.
+template <class T, bool BDeep, class A, class B, class C>
+std::int64_t engine_time(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                         const DeviceLimits& limits, Stream stream) {
+  const auto launch = [&]<int Rows, int Blocks>() {
+    return SkinnyProduct<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>(a, b, c, shape, limits, stream);
+  };
+  const std::int64_t small = SmallLaunch<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).time();
+  if (shape.M <= 16) return std::min(small, launch.template operator()<16, 2>().best().time);
+  auto deep = launch.template operator()<64, 1>();
+  if (shape.M <= 64) return std::min(small, deep.best().time);
+  auto most = launch.template operator()<128, 1>();
+  const SharedTimes<T, decltype(deep), decltype(most)> times(deep, most);
+  return std::min({small, times.least(), times.alone});
+}
+
+// Multiplies operands as they lie, of which copies would have so many bytes, where that takes less time than copying
+// them: those of more than 8 rows, in tiles that waves multiply.
+template <class T, bool BDeep, class A, class B, class C>
+bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                    std::int64_t copied_bytes, const DeviceLimits& limits, Stream stream) {
+  const auto multiply = [&]<bool Words>() {
+    LineLaunch<T, BDeep, Words, A, B, C> lines{a, b, c, shape, limits, stream};
+    if (!lines.fits()) return false;
+    const SharedDepth shared = lines.best();
+    const std::int64_t copied = engine_time<T, BDeep>(a, b, c, shape, limits, stream) + copied_time(copied_bytes);
+    if (shared.time >= copied) return false;
+    lines(shared);
+    return true;
+  };
+  if constexpr (has_line_matmul<T, A, B, C>) {
+    return has_words<T, BDeep>(a, b) ? multiply.template operator()<true>() : multiply.template operator()<false>();
+  } else {
+    return false;
+  }
+}
+
 // The same, of operands that lie anywhere: few rows are multiplied by right operands as they lie, where the copy engine
-// does not take one; all else that it does not take is copied to where it does. Brought through registers, tiles of 128
-// rows take longer at any size (tests/bench/H200.md).
+// does not take one, and so are products that take less time than copies; all else that it does not take is copied to
+// where it does. Brought through registers, tiles of 128 rows take longer at any size (tests/bench/H200.md).
 template <class T, bool BDeep, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
@@ -60,9 +98,12 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
   using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, several_count<B>>;
   return lay_out_and_multiply<T, BDeep>(
       a, b, stream, [&] { return runs_warpgroup_matmul<T, BDeep, Loads, several_count<B>, C>(limits); },
-      [&] {
-        if constexpr (deep_only<T>) return false;
-        else return few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+      [&](std::int64_t of_right, std::int64_t bytes) {
+        if constexpr (deep_only<T>)
+          return false;
+        else
+          return (of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream)) ||
+                 multiply_lines<T, BDeep>(a, b, c, shape, bytes, limits, stream);
       },
       [&](const auto& left, const auto& right) {
         return tensor_core_matmul<T, BDeep>(left, right, c, shape, limits, stream);

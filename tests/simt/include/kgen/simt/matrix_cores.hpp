@@ -77,18 +77,24 @@ void load_matrices(std::uint32_t (&words)[4], const void* from) {
   });
 }
 
-inline void copy_async(void* to, const void* from, int bytes) {
-  simt::access(from, 16);
-  simt::access(to, 16);
-  if (bytes < 0 || bytes > 16) simt::fail("copies of more than 16 bytes, or less than none");
-  std::memset(to, 0xff, 16);
+template <int Bytes>
+void copy_words(void* to, const void* from, int bytes) {
+  simt::access(from, Bytes);
+  simt::access(to, Bytes);
+  if (bytes < 0 || bytes > Bytes) simt::fail("copies of more bytes than there is room for, or less than none");
+  std::memset(to, 0xff, Bytes);
   simt::begin_product([=] {
-    std::memset(to, 0, 16);
+    std::memset(to, 0, Bytes);
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
   });
 }
+inline void copy_async(void* to, const void* from, int bytes) { copy_words<16>(to, from, bytes); }
 inline void copy_async_where(bool there, void* to, const void* from) {
   if (there) copy_async(to, from, 16);
+}
+template <int Bytes>
+void copy_words_where(bool there, void* to, const void* from, int bytes) {
+  if (there) copy_words<Bytes>(to, from, bytes);
 }
 inline void commit_copies() { simt::end_products(); }
 template <int Left>
