@@ -44,11 +44,10 @@ void write_includes(Writer& out, const StubProgram& stub, std::string_view text)
   if (std::string header = loop_header(stub.kind); !header.empty()) headers.insert(header);
   headers.insert("kgen/view.hpp");
   if (walks_runs(stub)) headers.insert("kgen/flattened.hpp");
-  const auto makes_rows = [](const Functor& functor) { return functor.role == Functor::Role::row_state; };
-  if (std::any_of(stub.functors.begin(), stub.functors.end(), makes_rows)) headers.insert("kgen/row_state.hpp");
-  const auto has_statistics = [](const Functor& functor) { return functor.role == Functor::Role::statistics; };
-  if (std::any_of(stub.functors.begin(), stub.functors.end(), has_statistics))
-    headers.insert("kgen/row_statistics.hpp");
+  for (const Functor& functor : stub.functors) {
+    if (functor.role == Functor::Role::row_state) headers.insert("kgen/row_state.hpp");
+    if (functor.role == Functor::Role::statistics) headers.insert("kgen/row_statistics.hpp");
+  }
   for (const std::string& header : headers) out.line("#include \"{}\"", header);
 }
 

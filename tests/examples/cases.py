@@ -264,7 +264,9 @@ EXAMPLES = {
         ),
     ),
     "running_state": Example(inputs_features.running_cases, {"total_next": "f32", "change": "f32"}),
-    "update_state": Example(inputs_features.update_cases, {"totals": "f32", "grown": "f32"}),
+    "update_state": Example(
+        inputs_features.update_cases, {name: "f32" for name in ("totals", "grown", "lost", "log_negated")}
+    ),
     "regrouped": Example(inputs_features.regrouped_cases, {name: "f32" for name in ("totals", "y", "z", "t")}),
     "update_values": Example(inputs_features.update_value_cases, {name: "f32" for name in ("y", "both", "whole", "replaced")}),
     "kernels_in_place": Example(

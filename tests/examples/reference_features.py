@@ -212,7 +212,10 @@ def update_state(rows, position, state):
     buffer = state.setdefault("buffer", np.zeros((64, 32)))[:, : rows.shape[1]]
     buffer[int(position) : int(position) + 2] = 2 * rows
     buffer[62:] = rows
-    return [buffer.sum(axis=1), np.exp(buffer[:10])]
+    log = state.setdefault("log", np.zeros((64, 32)))[:, : rows.shape[1]]
+    log[:2], log[1:3] = np.exp(rows), rows
+    log[int(position) : int(position) + 2] = np.tanh(np.exp(rows))
+    return [buffer.sum(axis=1), np.exp(buffer[:10]), np.tanh(np.exp(rows)) - np.exp(rows), -log]
 
 
 def regrouped(

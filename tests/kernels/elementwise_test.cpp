@@ -98,3 +98,21 @@ TEST_CASE_TEMPLATE("permutations of axes", T, KGEN_TYPES((float, bf16), double, 
   check_order(Index<4>{3, 9, 5, 16}, std::integer_sequence<int, 0, 2, 1, 3>{});
   check_order(Index<4>{6, 5, 7, 8}, std::integer_sequence<int, 3, 2, 1, 0>{});
 }
+
+// Operands and results that lie along three and four axes, at sizes of which some fill a tile, and some several blocks.
+TEST_CASE_TEMPLATE("each operand in an order of its own", T, KGEN_TYPES((float), std::int16_t)) {
+  for (const Index<3> shape : {Index<3>{5, 6, 7}, {33, 70, 41}, {4, 300, 129}, {130, 9, 64}, {3, 0, 5}}) {
+    const auto a = random_tensor<T>(Index<3>{shape[2], shape[1], shape[0]}, 21, -9, 9);
+    const auto b = random_tensor<T>(Index<3>{shape[0], shape[2], shape[1]}, 22, -9, 9);
+    const auto turned = a.view().template permute<2, 1, 0>();
+    const auto beside = b.view().template permute<0, 2, 1>();
+    Tensor<T, 3> y(shape), z(Index<3>{shape[1], shape[2], shape[0]});
+    for (int threads : {1, 3}) {
+      check<T, 3>(turned, beside, y.view(), Stream{threads});
+      check<T, 3>(turned, beside, z.view().template permute<2, 0, 1>(), Stream{threads});
+    }
+  }
+  const auto a = random_tensor<T>(Index<4>{19, 6, 23, 9}, 23, -9, 9), b = random_tensor<T>(Index<4>{23, 19, 9, 6}, 24);
+  Tensor<T, 4> y(Index<4>{9, 23, 6, 19});
+  check<T, 4>(a.view().template permute<3, 2, 1, 0>(), b.view().template permute<2, 0, 3, 1>(), y.view(), Stream{2});
+}

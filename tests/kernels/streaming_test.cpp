@@ -69,6 +69,26 @@ TEST_CASE_TEMPLATE("streamed results", T, float, double, bf16) {
   }
 }
 
+TEST_CASE("streamed blocks of permuted axes, whose runs in memory are whole, or lie apart") {
+  for (const Index<3> shape : {Index<3>{5, 6, 7}, {40, 70, 16}, {90, 3, 130}, {200, 33, 17}}) {
+    const auto x = random_tensor<float>(Index<3>{shape[2], shape[1], shape[0]}, 5);
+    for (const std::int64_t gap : {0, 3}) {
+      Tensor<float, 1> memory({5 + shape[0] * shape[1] * (shape[2] + gap)});
+      const std::int64_t line = shape[2] + gap;
+      const View<float, 3> y(memory.elements.data() + 5, shape, Index<3>{shape[1] * line, line, 1});
+      const auto turned = x.view().permute<2, 1, 0>();
+      const detail::Copy<3, View<const float, 3>, View<float, 3>> body{turned, y};
+      const auto plan = cpu::plan_tiles(shape, body, 2, true);
+      REQUIRE(plan.turns);
+      cpu::compute_blocks(shape, body, plan, 2, Stream{});
+      for_each_position(shape, [&](Index<3> at) { REQUIRE(element(y, at) == element(turned, at)); });
+      for (std::int64_t i = 0; i < shape[0] * shape[1]; ++i) {  // nothing between the lines
+        for (std::int64_t j = shape[2]; j < line; ++j) REQUIRE(y.data()[i * line + j] == poison<float>());
+      }
+    }
+  }
+}
+
 TEST_CASE("the last-level cache is one that a processor may have") {
   CHECK(cpu::caches().last >= cpu::caches().second);
   CHECK(cpu::caches().last < std::int64_t{1} << 36);

@@ -142,7 +142,10 @@ def draw_call(scope: Scope) -> None:
 def lasting(body: Body) -> list[str]:
     """What nodes give, but for the versions of a state that are updated once more."""
     versions = {state.next for state in body.states.values()}
-    updated = {node.inputs[0] for node in body.nodes if node.op == "index_update" and node.outputs[0] in versions}
+    updated = set()
+    for node in reversed(body.nodes):
+        if node.op == "index_update" and node.outputs[0] in versions | updated:
+            updated.add(node.inputs[0])
     return [name for node in body.nodes for name in node.outputs if name not in updated]
 
 

@@ -561,10 +561,13 @@ def index_update(scope: Scope, op: Operator) -> None:
     attributes = {"axis": axis} | ({"begin": begin} if begin != 0 or scope.chance(0.3) else {})
     if scope.chance(0.35):
         state = scope.add_state(type_)
-        (result,) = scope.add_node(op.name, [state, update], [type_], attributes)
-        if scope.chance(0.2):  # once more; nothing may read what is between
+        first = attributes if scope.chance(0.8) else {"axis": axis}
+        (result,) = scope.add_node(op.name, [state, update], [type_], first)
+        while scope.chance(0.35):  # once more; nothing may read what is between
             scope.values.remove(result)
-            (result,) = scope.add_node(op.name, [result, update], [type_], attributes | {"begin": Dim.of(0)})
+            part = update if scope.chance(0.4) else scope.need(Type(type_.dtype, tuple(shape)))
+            again = attributes | {"begin": scope.one_of([begin, Dim.of(0)])}
+            (result,) = scope.add_node(op.name, [result, part], [type_], again)
         scope.body.states[state].next = result
     else:
         scope.add_node(op.name, [groups.not_a_state(scope, x), update], [type_], attributes)

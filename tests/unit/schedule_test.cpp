@@ -59,6 +59,15 @@ TEST_CASE("schedule: updates of one state keep their order") {
   CHECK(order_of(schedule(b.fused())) == Names{"a", "between", "b"});
 }
 
+TEST_CASE("schedule: a group that brings what two updates do waits for what the first waits for, and not for itself") {
+  PlanBuilder b;
+  b.input("x", {1, 4}).state("cache", {8, 4}).elementwise("a", {"x"}).elementwise("b", {"x"}).elementwise("c", {"x"});
+  b.update(0, 0, "once", "cache", "a").update(0, 1, "twice", "once", "b").update(0, 2, "thrice", "twice", "c");
+  b.group(GroupKind::elementwise, {"b", "c"}, {"b", "c"}).alone(GroupKind::elementwise, "a");
+  b.next("cache", "thrice");
+  CHECK(order_of(schedule(b.fused())) == Names{"a", "b"});
+}
+
 TEST_CASE("schedule: a group may read a state and make its next value") {
   PlanBuilder b;
   b.state("count", {4}).elementwise("more", {"count"}).elementwise("shown", {"count"});

@@ -213,6 +213,20 @@ TEST_CASE("verify: a state is read as it was before it is updated, and ends as i
   part_elsewhere.found("'part' is written into the wrong slice of 'all'");
 }
 
+TEST_CASE("verify: one step writes what two updates bring only where they do not meet") {
+  const auto found = [](Dim begin) {
+    PlanBuilder b;
+    b.dim("P", 1, 4).input("x", {2, 4}).state("cache", {8, 4}).elementwise("a", {"x"}).elementwise("b", {"x"});
+    b.update(0, 0, "once", "cache", "a").update(0, std::move(begin), "twice", "once", "b");
+    b.group(GroupKind::elementwise, {"a", "b"}, {"a", "b"}).next("cache", "twice");
+    return problems(place(b.fused(), {}));
+  };
+  CHECK(found(2) == "");
+  CHECK(found(Dim::symbol("P") + 1) == "");
+  CHECK(found(1).find("'b' is written over 'a' in the step that writes that") != std::string::npos);
+  CHECK(found(Dim::symbol("P")).find("'b' is written over 'a' in the step that writes that") != std::string::npos);
+}
+
 TEST_CASE("verify: a next value is written when nobody needs the old one") {
   PlanBuilder b;
   b.state("count", {4}).elementwise("more", {"count"}).elementwise("shown", {"count"});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "generator/model/graph.hpp"
@@ -56,6 +57,11 @@ class FuseFacts {
   ValueId peel(ValueId value) const;
   // Follows all views that keep the elements in row-major order, whatever the axes, back to what they show.
   ValueId unshaped(ValueId value) const { return unshaped_[value]; }
+  // The updates of states for which the node makes what they bring, or a piece of it, in the state's buffer.
+  std::span<const NodeId> updates_written_by(NodeId node) const {
+    const auto found = updates_written_.find(node);
+    return found == updates_written_.end() ? std::span<const NodeId>{} : found->second;
+  }
   // Whether the node is a view that only gives the elements other axes.
   bool reshapes_only(NodeId node) const;
 
@@ -70,6 +76,7 @@ class FuseFacts {
   std::vector<ValueId> unshaped_;
   LoadValues load_values_;
   std::vector<Strides> strides_;
+  std::unordered_map<NodeId, std::vector<NodeId>> updates_written_;
 };
 
 // The memory that `nodes` read, each value once, in their order; no literals. made_here(operand): they find it in

@@ -4,6 +4,7 @@
 
 #include "generator/base/contains.hpp"
 #include "generator/base/ensure.hpp"
+#include "generator/pass/graph/update_order.hpp"
 
 namespace kgen {
 FuseGroups::FuseGroups(const FuseFacts& facts)
@@ -51,6 +52,17 @@ std::uint32_t FuseGroups::depth_of(ValueId value) const {
   return maker == no_id ? view_depth_[shown] : groups_[maker].depth;
 }
 
+std::vector<ValueId> FuseGroups::versions_needed(NodeId node, const std::vector<std::uint32_t>& ids) const {
+  const Graph& graph = facts_.graph();
+  std::vector<ValueId> versions;
+  for (const NodeId update : facts_.updates_written_by(node)) {
+    const auto is_beside = [&](NodeId writer) { return writer == node || contains(ids, group_of(writer)); };
+    const ValueId version = version_needed(graph, graph.nodes[update], facts_.ranges(), is_beside);
+    if (version != no_id) versions.push_back(version);
+  }
+  return versions;
+}
+
 std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32_t>& ids) const {
   std::uint32_t depth = 1;
   for (const std::uint32_t id : ids) depth = std::max(depth, groups_[id].depth);
@@ -59,6 +71,7 @@ std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32
     if (reads_within(node, input, ids)) continue;
     depth = std::max(depth, depth_of(input) + 1);
   }
+  for (const ValueId version : versions_needed(node, ids)) depth = std::max(depth, depth_of(version) + 1);
   return depth;
 }
 
@@ -87,8 +100,12 @@ bool FuseGroups::needs_outside(NodeId node, const std::vector<std::uint32_t>& id
     seen[maker] = true;
     open.push_back(maker);
   };
+  const auto add_versions = [&](NodeId id, const std::vector<std::uint32_t>& beside) {
+    for (const ValueId version : versions_needed(id, beside)) add(version);
+  };
   const auto add_needs = [&](NodeId id) {
     for (const ValueId input : graph.nodes[id].inputs) add(input);
+    add_versions(id, {group_of(id)});
   };
   for (const ValueId input : graph.nodes[node].inputs) {
     if (input != no_id && !reads_within(node, input, ids)) add(input);
@@ -97,7 +114,9 @@ bool FuseGroups::needs_outside(NodeId node, const std::vector<std::uint32_t>& id
     for (const ValueId read : groups_[id].reads) {
       if (!contains(ids, group_making(facts_.unshaped(read)))) add(read);
     }
+    for (const NodeId member : groups_[id].nodes) add_versions(member, ids);
   }
+  add_versions(node, ids);
   while (!open.empty()) {
     const NodeId id = open.back();
     open.pop_back();

@@ -74,6 +74,8 @@ class FuseGroups {
 
  private:
   std::uint32_t find(std::uint32_t id) const;
+  // The versions of states that must be whole before `node`, once it has joined the groups `ids`, writes over them.
+  std::vector<ValueId> versions_needed(NodeId node, const std::vector<std::uint32_t>& ids) const;
   std::uint32_t depth_after(NodeId node, const std::vector<std::uint32_t>& ids) const;
   void add_node(NodeId node, std::uint32_t id);
   void add_read(GrowingGroup& group, ValueId value) const;

@@ -77,6 +77,7 @@ class StatisticsJoining {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (line_axis(node, i) >= 0) return "it is read in lines along other axes than the kernel walks";
       }
+      if (!facts_.updates_written_by(id).empty()) return "it goes into a state in the order of the state's updates";
       for (const ValueId made : node.outputs) {
         if (row_form(graph_.type(made).shape, group_.loop, group_.row_axes) == RowForm::full && leaves(made)) {
           return fmt::format("'{}' is as large as what it is made of, so its stub reads that anyway", name(made));

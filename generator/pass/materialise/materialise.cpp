@@ -16,6 +16,7 @@
 #include "generator/pass/graph/layout.hpp"
 #include "generator/pass/graph/load_values.hpp"
 #include "generator/pass/graph/widening.hpp"
+#include "generator/pass/materialise/order_updates.hpp"
 
 namespace kgen {
 namespace {
@@ -336,6 +337,20 @@ void copy_parts(Graph& graph, Copies& copies) {
   }
 }
 
+// Rule: where two updates of one state meet, what the later one brings is written after the other is whole.
+void copy_parts_out_of_order(Graph& graph, Copies& copies, const DimRanges& ranges) {
+  std::vector<ValueId> copied = updates_of_parts_kept(graph, ranges);
+  do {
+    for (const ValueId result : copied) {
+      const NodeId update = graph.value(result).producer;
+      const ValueId copy = copies.insert(graph.nodes[update].inputs[1], update, graph.nodes[update].where);
+      graph.nodes[update].inputs[1] = copy;
+    }
+    copies.finish();
+    copied = order_updates(graph, ranges);
+  } while (!copied.empty());
+}
+
 // Whether `node` may load `source` instead of that widened: elementwise nodes and reductions load any float in its
 // compute type, kernels where they still take the node. What a kernel reads from memory alone it computes with in a type
 // of its own, so that floats of 8 bits do for the same ones in 16: the cast would need memory.
@@ -388,6 +403,7 @@ void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, const
   copies.finish();
   copy_parts(graph, copies);
   copies.finish();
+  copy_parts_out_of_order(graph, copies, ranges);
   copy_awkward_operands(graph, copies);
   copies.finish();
 }

@@ -2,6 +2,8 @@
 // in place and write every part of a destination where it belongs:
 //   - a part of a concat or update that no stub of this graph produces for it alone, or that its kernel cannot walk
 //     where it would lie: one whose leading axes must merge, in a whole where they do not;
+//   - a part of an update that a later update of the state may write over, where something else reads it, too; and one
+//     that would be written before the earlier update is whole: nodes are put into an order in which few are;
 //   - a graph output that is an input, a constant, a state, a part, or an output twice; and one that is a view, as well as
 //     a part that is one, unless what it shows can be written through the view: it shows all of what one stub of this
 //     graph makes for it alone, and keeps neighbours along the last axis together;

@@ -5,6 +5,7 @@
 
 #include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/graph/layout.hpp"
+#include "generator/pass/graph/update_order.hpp"
 
 namespace kgen {
 namespace {
@@ -123,14 +124,20 @@ std::vector<Order::Vertex> Order::groups_writing(ValueId value) const {
   return groups;
 }
 
-// What overwrites `buffer` with `written` waits for those who read it as it was, unless they do both at once.
+// What overwrites `buffer` with `written` waits for those who read it as it was, unless they do both at once. One group
+// that brings what two updates do writes where these do not meet (`fuse`), and waits for the first.
 void Order::add_old_version(ValueId buffer, ValueId written, Vertex barrier) {
   const std::vector<Vertex> writers = groups_writing(written);
   for (const std::uint32_t reader : readers_[buffer]) {
     if (!std::binary_search(writers.begin(), writers.end(), reader)) add_edge(reader, barrier);
   }
   add_edge(writer_of(buffer), barrier);
-  for (const Vertex writer : writers) add_edge(barrier, writer);
+  const Node* earlier = update_making(graph_, buffer);
+  const std::vector<Vertex> before = earlier ? groups_writing(earlier->inputs[1]) : std::vector<Vertex>{};
+  for (const Vertex writer : writers) {
+    const bool brings_both = before.size() == 1 && before[0] == writer;
+    if (!brings_both) add_edge(barrier, writer);
+  }
 }
 
 void Order::add_destination(const Node& node) {

@@ -123,6 +123,7 @@ class Walk {
   bool is_whole_written(ValueId value);
   void write(ValueId value, const Group& group);
   void write_state(ValueId value, ValueId whole, const Group& group);
+  void verify_writes_apart(ValueId value);
   void occupy(std::uint32_t slot, Bytes bytes, ValueId value, const Group& group);
   void overwrite(const Stretch& old, ValueId value, const Group& group);
   void verify_in_place(ValueId input, ValueId output, const Group& group);
@@ -145,6 +146,7 @@ class Walk {
   std::vector<std::uint32_t> born_at_;  // by root: the step that writes it first
   std::vector<ValueId> killer_;         // by root: what overwrote it
   std::vector<ValueId> version_;        // by state: the value that its buffer holds
+  std::vector<ValueId> state_writes_;   // what the step has written into states
   std::uint32_t now_ = 0;               // counts the steps of both phases
   // What is done when a step begins is known by the order of streams; these count the steps of the phase.
   const StepsDone* order_ = nullptr;
@@ -224,6 +226,7 @@ void Walk::lay_out(const std::vector<Slot>& slots) {
 void Walk::run_step(const Step& step) {
   const Group& group = placed_.plan.fused.groups[step.group];
   for (const ValueId input : group.inputs) read(input);
+  state_writes_.clear();
   for (const ValueId output : group.outputs) write(output, group);
   if (group.kind == GroupKind::call) run_call(step, group);
   touch(group);
@@ -337,6 +340,7 @@ void Walk::write(ValueId value, const Group& group) {
   if (written_[value]) problem(fmt::format("'{}' is written twice", name(value)));
   if (placement.kind == Kind::state) {
     write_state(value, root, group);
+    verify_writes_apart(value);
   }
   if (placement.kind == Kind::arena && born_at_[root] == no_id) occupy(placement.index, bytes_of(root), root, group);
   if (born_at_[root] == no_id) born_at_[root] = now_;
@@ -380,6 +384,18 @@ void Walk::write_state(ValueId value, ValueId whole, const Group& group) {
   if (part != no_id && read_at_[part] == now_ && overwritten_since(part)) {
     problem(fmt::format("'{}' is written over '{}' while that is read", name(value), name(part)));
   }
+}
+
+// What one step writes into a buffer for several versions of a state lies apart.
+void Walk::verify_writes_apart(ValueId value) {
+  const std::uint32_t state = placed_.placement(root_of(value)).index;
+  for (const ValueId other : state_writes_) {
+    const bool same_state = placed_.placement(root_of(other)).index == state && root_of(other) != root_of(value);
+    if (same_state && meet(value, other)) {
+      problem(fmt::format("'{}' is written over '{}' in the step that writes that", name(value), name(other)));
+    }
+  }
+  state_writes_.push_back(value);
 }
 
 // `value` comes to lie at the head of the slot; no_id stands for memory that a call uses for itself.

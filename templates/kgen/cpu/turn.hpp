@@ -16,16 +16,17 @@ namespace kgen::cpu {
 template <std::size_t Bytes>
 inline constexpr int square_edge = std::min(16, register_bytes / static_cast<int>(Bytes));
 
-// to[j * to_line + i] = from[i * from_line + j] for all i and j below the edge.
+// to[j * to_line + i] = from[i * from_line + j] for all i and j below the edge. Unrolled whatever the compiler thinks:
+// in loops GCC kept the lines in memory, and read them back wider than it had written them, which waits for the stores.
 template <class T>
 KGEN_FN void turn_square(const T* from, std::int64_t from_line, T* to, std::int64_t to_line) {
   constexpr int edge = square_edge<sizeof(T)>;
   Vec<kgen::detail::SignedOf<sizeof(T)>, edge> lines[edge];
-  KGEN_UNROLL
-  for (int i = 0; i < edge; ++i) std::memcpy(&lines[i], from + i * from_line, sizeof(lines[i]));
+#pragma GCC unroll 16
+  for (int i = 0; i < edge; ++i) std::memcpy(&lines[i].data, from + i * from_line, sizeof(lines[i].data));
   transpose(lines);
-  KGEN_UNROLL
-  for (int i = 0; i < edge; ++i) std::memcpy(to + i * to_line, &lines[i], sizeof(lines[i]));
+#pragma GCC unroll 16
+  for (int i = 0; i < edge; ++i) std::memcpy(to + i * to_line, &lines[i].data, sizeof(lines[i].data));
 }
 
 // to[j * to_line + i] = from[i * from_line + j] for i below `lines` and j below `length`. Not inlined: a stub that
