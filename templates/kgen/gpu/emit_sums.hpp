@@ -277,7 +277,13 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
   const bool inside = origin[0] + Layout::rows <= extents[0] && origin[1] + Layout::columns <= extents[1];
   const bool constant = lanes == Lanes::constant_whole_vectors;
   if (is_short && constant && inside) {
-    emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+    const auto emit = [&](const auto& known)
+                          KGEN_LAMBDA { emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known, origin, extents); };
+    if constexpr (AtOnce == 1) {  // few registers are left: loads must be few
+      with_known_lines(sink, emit);
+    } else {
+      emit(known<Lanes::constant_whole_vectors>(sink));
+    }
   } else if (IsAlone && has_fast_ends<C, Layout, AtOnce> && constant) {
     if (origin[0] >= extents[0]) return;
     emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);

@@ -252,6 +252,81 @@ KGEN_FN Functor known(Functor functor) {
   return functor;
 }
 
+// ---- lines of a functor's operands: vectors, or one element that is repeated
+
+namespace detail {
+// Whether such a View may be either, as only its strides say.
+template <class View>
+inline constexpr bool has_lines = false;
+template <class T, int R>
+inline constexpr bool has_lines<View<const T, R>> = R > 0 && has_either<T> && !is_packed<T>;
+
+inline constexpr int uncounted_lines = 100;
+template <class S>
+consteval int count_lines();
+template <class... Fields>
+consteval int count_lines_of_tuple(std::tuple<Fields&...>*) {
+  return (count_lines<std::remove_const_t<Fields>>() + ... + 0);
+}
+template <class S>
+consteval int count_lines() {
+  if constexpr (is_flattened<S>) {
+    return uncounted_lines;
+  } else if constexpr (is_view<S>) {
+    return has_lines<S> ? 1 : 0;
+  } else if constexpr (field_count<S>() > 0) {
+    return count_lines_of_tuple(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
+  } else {
+    return 0;
+  }
+}
+
+// Which of these Views repeat an element: a bit for each.
+template <class S>
+KGEN_FN std::uint32_t repeating_lines(const S& functor) {
+  std::uint32_t bits = 0;
+  int number = 0;
+  for_each_view(functor, [&]<class T, int R>(const View<T, R>& view) KGEN_LAMBDA {
+    if constexpr (has_lines<View<T, R>>) bits |= (view.stride(R - 1) == 0 ? 1u : 0u) << number++;
+  });
+  return bits;
+}
+
+// The functor, in which those bits are constants to the compiler.
+template <std::uint32_t Repeating, class S>
+KGEN_FN S known_lines(S functor) {
+  int number = 0;
+  for_each_view(functor, [&]<class T, int R>(View<T, R>& view) KGEN_LAMBDA {
+    if constexpr (has_lines<View<T, R>>) {
+      const bool repeats = (Repeating >> number++ & 1) != 0;
+      Index<R> strides = view.strides();
+      strides[R - 1] = repeats ? 0 : 1;
+      view = View<T, R>(view.data(), view.shape(), strides).with_access({!repeats, true, true, false, repeats});
+    } else {
+      view = known_view<Lanes::constant_whole_vectors>(view);
+    }
+  });
+  return functor;
+}
+}  // namespace detail
+
+// body(functor), whose Views are constant_whole_vectors. Of up to two operands the compiler knows what their lines are:
+// so it asks for each element once, and for no more than it needs (tests/bench/MATMUL.md). Body's code stands here for
+// each way they may be.
+template <std::uint32_t Repeating = 0, class S, class Body>
+KGEN_FN void with_known_lines(const S& functor, const Body& body) {
+  constexpr int lines = detail::count_lines<S>();
+  if constexpr (lines > 2) {
+    body(known<Lanes::constant_whole_vectors>(functor));
+  } else if constexpr (Repeating + 1 == 1u << lines) {
+    body(detail::known_lines<Repeating>(functor));
+  } else if (detail::repeating_lines(functor) == Repeating) {
+    body(detail::known_lines<Repeating>(functor));
+  } else {
+    with_known_lines<Repeating + 1>(functor, body);
+  }
+}
+
 // The functor, which stores nothing where that does not hold: what it reads it reads all the same.
 template <class Functor>
 KGEN_FN Functor stored_where(bool holds, Functor functor) {

@@ -35,27 +35,6 @@ struct WarpgroupProduct {
       wgmma<T, N, !BDeep>(sums, boxed_operand<T, 64, true>(a, k), boxed_operand<T, depth, BDeep>(b, k), adds || k > 0);
     }
   }
-
-  // sums += a * b, for the depth of these stages, when this returns: what the tensor cores keep of sums is too little
-  // for much of it. `Most` columns at a time are on their way, beside the sums. a, b: elements of a stage to begin at.
-  template <int Most, class... Stages>
-  KGEN_FN static void add(float (&sums)[N / 2], int a, int b, const Stages&... stages) {
-    constexpr int columns = N < Most ? N : Most;
-    static_assert(N % columns == 0);
-    using Part = WarpgroupProduct<T, columns, BDeep>;
-    KGEN_UNROLL
-    for (int n = 0; n < N; n += columns) {
-      float part[columns / 2];
-      wgmma_fence();
-      bool adds = false;
-      ((Part::multiply(part, stages->a + a, stages->b + b + n * depth, adds), adds = true), ...);
-      wgmma_commit();
-      wgmma_wait<0>();
-      settle(part);
-      KGEN_UNROLL
-      for (int i = 0; i < columns / 2; ++i) sums[n / 2 + i] += part[i];
-    }
-  }
 };
 
 // A result of `Axes` axes and one of columns as a matrix, for the sink of it: the number of a row says where it is.
@@ -238,7 +217,7 @@ struct WarpgroupMatmul {
   KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
                                 Index<2> extents, Lanes lanes) {
     // Of more, ptxas keeps some of the sums in memory: places in batches of several axes take registers, too.
-    constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 4 : 8;
+    constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 1 : 8;
     origin[0] += first_row();
     if constexpr (makes_statistics<C>) {
       emit_with_statistics<WarpgroupSums<2 * Half>>(sums, sink, origin, extents);
@@ -276,21 +255,12 @@ struct WarpgroupMatmul {
   template <int Count, int Half, class Steps>
   KGEN_FN static void add_stages(Pipeline& pipeline, wgmma_sum_t<T> (&sums)[Count][Half], const Steps& steps) {
     constexpr int columns = Columns / Count;
-    const int first = first_row() * depth;
-    using Product = WarpgroupProduct<T, 2 * Half, BDeep>;
     if constexpr (sums_are_short<T>) {
-      const auto add = [&](const auto&... held) KGEN_LAMBDA {
-        KGEN_UNROLL
-        for (int i = 0; i < Count; ++i) {
-          Product::template add<held_columns>(sums[i], first, i * columns * depth, held...);
-        }
-      };
-      for (int k = 0; k + 1 < steps(); k += 2) {
-        const auto one = pipeline.read(), other = pipeline.read();
-        add(one, other);
-      }
-      if (steps() % 2 != 0) add(pipeline.read());
+      for (int k = 0; k + 1 < steps(); k += 2) add_apart<2>(pipeline, sums);
+      if (steps() % 2 != 0) add_apart<1>(pipeline, sums);
     } else {
+      const int first = first_row() * depth;
+      using Product = WarpgroupProduct<T, 2 * Half, BDeep>;
       typename Pipeline::Reading held;  // what products that are under way still read
       for (int k = 0; k < steps(); ++k) {
         auto stage = pipeline.read();
@@ -307,6 +277,45 @@ struct WarpgroupMatmul {
     }
     KGEN_UNROLL
     for (int i = 0; i < Count; ++i) settle(sums[i]);
+  }
+
+  // Adds the next `Stages` stages: what the tensor cores keep of sums is too little for more of the depth. Some columns
+  // at a time are on their way, beside the sums. Of two, each is waited for when it is needed, and given back as soon
+  // as the last products of it are done: if both came and went together, the next would come too late
+  // (tests/bench/MATMUL.md).
+  template <int Stages, int Count, int Half>
+  KGEN_FN static void add_apart(Pipeline& pipeline, float (&sums)[Count][Half]) {
+    constexpr int width = 2 * Half < held_columns ? 2 * Half : held_columns, parts = 2 * Half / width;
+    static_assert(2 * Half % width == 0);
+    const int first = first_row() * depth;
+    auto one = pipeline.read();
+    typename Pipeline::Reading other;
+    KGEN_UNROLL
+    for (int i = 0; i < Count * parts; ++i) {
+      const int product = i / parts, column = i % parts * width;
+      const bool is_last = i + 1 == Count * parts;
+      float part[width / 2];
+      const auto begin = [&](const auto& stage, bool adds) KGEN_LAMBDA {
+        const int b = (product * Columns / Count + column) * depth;
+        wgmma_fence();
+        WarpgroupProduct<T, width, BDeep>::multiply(part, stage->a + first, stage->b + b, adds);
+        wgmma_commit();
+      };
+      begin(one, false);
+      if constexpr (Stages == 2) {
+        if (i == 0) other = pipeline.read();
+        begin(other, true);
+        if (is_last) {
+          wgmma_wait<1>();
+          one = {};
+        }
+      }
+      wgmma_wait<0>();
+      if (Stages == 2 && is_last) other = {};
+      settle(part);
+      KGEN_UNROLL
+      for (int each = 0; each < width / 2; ++each) sums[product][column / 2 + each] += part[each];
+    }
   }
 };
 
