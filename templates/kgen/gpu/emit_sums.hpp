@@ -276,7 +276,7 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
   constexpr bool is_short = view_count<C> <= 4, is_shortest = view_count<C> <= 2 && IsAlone;
   const bool inside = origin[0] + Layout::rows <= extents[0] && origin[1] + Layout::columns <= extents[1];
   const bool constant = lanes == Lanes::constant_whole_vectors;
-  if (is_short && constant && inside) {
+  if (is_short && constant && inside && (AtOnce > 1 || has_known_lines(sink))) {
     const auto emit = [&](const auto& known)
                           KGEN_LAMBDA { emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known, origin, extents); };
     if constexpr (AtOnce == 1) {  // few registers are left: loads must be few

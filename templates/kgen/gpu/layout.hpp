@@ -292,7 +292,17 @@ KGEN_FN std::uint32_t repeating_lines(const S& functor) {
   return bits;
 }
 
-// The functor, in which those bits are constants to the compiler.
+// Whether each of these Views of two axes has one number for each row, densely, or one line for all rows.
+template <class S>
+KGEN_FN bool are_vectors(const S& functor) {
+  bool all = true;
+  for_each_view(functor, [&]<class T, int R>(const View<T, R>& view) KGEN_LAMBDA {
+    if constexpr (R == 2 && has_lines<View<T, R>>) all = all && view.stride(0) == (view.stride(1) == 0 ? 1 : 0);
+  });
+  return all;
+}
+
+// The functor, whose Views are such, and in which their strides are constants to the compiler.
 template <std::uint32_t Repeating, class S>
 KGEN_FN S known_lines(S functor) {
   int number = 0;
@@ -301,6 +311,7 @@ KGEN_FN S known_lines(S functor) {
       const bool repeats = (Repeating >> number++ & 1) != 0;
       Index<R> strides = view.strides();
       strides[R - 1] = repeats ? 0 : 1;
+      if constexpr (R == 2) strides[0] = repeats ? 1 : 0;
       view = View<T, R>(view.data(), view.shape(), strides).with_access({!repeats, true, true, false, repeats});
     } else {
       view = known_view<Lanes::constant_whole_vectors>(view);
@@ -308,22 +319,33 @@ KGEN_FN S known_lines(S functor) {
   });
   return functor;
 }
+
+template <std::uint32_t Repeating, class S, class Body>
+KGEN_FN void with_repeating(const S& functor, const Body& body) {
+  if constexpr (Repeating + 1 == 1u << count_lines<S>()) {
+    body(known_lines<Repeating>(functor));
+  } else if (repeating_lines(functor) == Repeating) {
+    body(known_lines<Repeating>(functor));
+  } else {
+    with_repeating<Repeating + 1>(functor, body);
+  }
+}
 }  // namespace detail
 
-// body(functor), whose Views are constant_whole_vectors. Of up to two operands the compiler knows what their lines are:
-// so it asks for each element once, and for no more than it needs (tests/bench/MATMUL.md). Body's code stands here for
-// each way they may be.
-template <std::uint32_t Repeating = 0, class S, class Body>
+// Whether with_known_lines takes the functor.
+template <class S>
+KGEN_FN bool has_known_lines(const S& functor) {
+  return detail::count_lines<S>() > 2 || detail::are_vectors(functor);
+}
+// body(functor), whose Views are constant_whole_vectors. Of up to two operands that are vectors the compiler knows which
+// way they lie: it asks for each element once, and multiplies no strides, which is what took the time
+// (tests/bench/MATMUL.md). Body's code stands here for each way they may be.
+template <class S, class Body>
 KGEN_FN void with_known_lines(const S& functor, const Body& body) {
-  constexpr int lines = detail::count_lines<S>();
-  if constexpr (lines > 2) {
+  if constexpr (detail::count_lines<S>() > 2) {
     body(known<Lanes::constant_whole_vectors>(functor));
-  } else if constexpr (Repeating + 1 == 1u << lines) {
-    body(detail::known_lines<Repeating>(functor));
-  } else if (detail::repeating_lines(functor) == Repeating) {
-    body(detail::known_lines<Repeating>(functor));
   } else {
-    with_known_lines<Repeating + 1>(functor, body);
+    detail::with_repeating<0>(functor, body);
   }
 }
 
