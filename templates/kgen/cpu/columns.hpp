@@ -332,6 +332,16 @@ consteval bool reads_lines() {
   return found;
 }
 
+// The axis other than the last that some View lies along; -1 where there is none.
+template <int R, class Functor>
+int crossing_axis(const Functor& functor) {
+  int found = -1;
+  for_each_own_view(functor, [&](const auto& view) {
+    if (found < 0) found = lying_axis<R>(view);
+  });
+  return found;
+}
+
 // The axis of neighbouring rows that the Views lie along; -1 where there is none, or some of them lie along the rows.
 template <int K, int R, class Program>
 int axis_of_neighbours(const Index<R>& shape, const Program& program) {
