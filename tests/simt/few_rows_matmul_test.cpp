@@ -13,14 +13,6 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-void expect(const View<float, 2>& c, const auto& a, const auto& b) {
-  for_each_position(c.shape(), [&](Index<2> at) {
-    const double value = expected(a, b, at);
-    INFO(a.extent(0), " x ", b.extent(1), " x ", a.extent(1), " at ", at[0], ", ", at[1]);
-    REQUIRE(std::abs(element(View<const float, 2>(c), at) - value) <= 1e-5 * (1 + static_cast<double>(a.extent(1))));
-  });
-}
-
 // c = a * b by those launches, for each order of the threads: b lies either way, `gap` elements between lines, which
 // begin behind so many others; a's lines follow each other.
 template <class T>
@@ -38,11 +30,11 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, 
     const auto right = lines.template slice<1>(before, N);
     matmul(left, right, c.view());
     CHECK(device.take() == across);
-    expect(c.view(), left, right);
+    expect_product(c.view(), left, right);
     const auto deep = columns.template slice<1>(before, K).template permute<1, 0>();
     matmul(left, deep, c.view());
     CHECK(device.take() == along);
-    expect(c.view(), left, deep);
+    expect_product(c.view(), left, deep);
   }
 }
 
@@ -98,7 +90,7 @@ TEST_CASE("products of few rows: several, apart and jointly, in one launch") {
   Tensor<float, 2> gated(Index<2>{6, 71}), y(Index<2>{6, 130});
   matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
   CHECK(device.take() == "few_rows_matmul x4");
-  expect(y.view(), a.view(), other.view());
+  expect_product(y.view(), a.view(), other.view());
   for_each_position(gated.shape, [&](Index<2> at) {
     const double value = expected(a.view(), gate.view(), at) * expected(a.view(), up.view(), at);
     REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));

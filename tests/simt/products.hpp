@@ -41,6 +41,15 @@ inline double expected(const auto& a, const auto& b, Index<2> at) {
   return sum;
 }
 
+// c = a * b, of operands whose products floats add up: up to a rounding of each step of the depth.
+inline void expect_product(const View<float, 2>& c, const auto& a, const auto& b) {
+  for_each_position(c.shape(), [&](Index<2> at) {
+    const double value = expected(a, b, at);
+    INFO(a.extent(0), " x ", b.extent(1), " x ", a.extent(1), " at ", at[0], ", ", at[1]);
+    REQUIRE(std::abs(element(View<const float, 2>(c), at) - value) <= 1e-5 * (1 + static_cast<double>(a.extent(1))));
+  });
+}
+
 struct Residual {
   View<const float, 2> bias, residual;
   View<float, 2> y;

@@ -71,9 +71,9 @@ FuseFacts::FuseFacts(const Graph& graph)
     }
     const auto* view = std::get_if<IndexMap>(&node.kind);
     if (view && reshapes(*view)) unshaped_[node.outputs[0]] = unshaped_[node.inputs[0]];
-    if (!view || view->form != ViewRule::Form::update) continue;
+    if (!is_update(node)) continue;
     const auto update = static_cast<NodeId>(&node - graph.nodes.data());
-    for (const NodeId writer : writers_of(graph, node)) updates_written_[writer].push_back(update);
+    for (const NodeId writer : writers_of(graph, node.inputs[1])) updates_written_[writer].push_back(update);
   }
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   consumers_.resize(first_.back());

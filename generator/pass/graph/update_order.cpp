@@ -6,15 +6,18 @@
 
 namespace kgen {
 
-const Node* update_making(const Graph& graph, ValueId version) {
-  const NodeId maker = graph.value(version).producer;
-  if (maker == no_id) return nullptr;
-  const auto* view = std::get_if<IndexMap>(&graph.nodes[maker].kind);
-  return view && view->form == ViewRule::Form::update ? &graph.nodes[maker] : nullptr;
+bool is_update(const Node& node) {
+  const auto* view = std::get_if<IndexMap>(&node.kind);
+  return view && view->form == ViewRule::Form::update;
 }
 
-std::vector<ValueId> values_brought(const Graph& graph, const Node& update) {
-  std::vector<ValueId> values = {update.inputs[1]};
+const Node* update_making(const Graph& graph, ValueId version) {
+  const NodeId maker = graph.value(version).producer;
+  return maker != no_id && is_update(graph.nodes[maker]) ? &graph.nodes[maker] : nullptr;
+}
+
+std::vector<ValueId> parts_of(const Graph& graph, ValueId value) {
+  std::vector<ValueId> values = {value};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const NodeId maker = graph.value(values[i]).producer;
     if (maker == no_id || !std::holds_alternative<IndexMap>(graph.nodes[maker].kind)) continue;
@@ -25,10 +28,10 @@ std::vector<ValueId> values_brought(const Graph& graph, const Node& update) {
   return values;
 }
 
-std::vector<NodeId> writers_of(const Graph& graph, const Node& update) {
+std::vector<NodeId> writers_of(const Graph& graph, ValueId value) {
   std::vector<NodeId> writers;
-  for (const ValueId value : values_brought(graph, update)) {
-    const NodeId maker = graph.value(value).producer;
+  for (const ValueId part : parts_of(graph, value)) {
+    const NodeId maker = graph.value(part).producer;
     if (maker != no_id && !std::holds_alternative<IndexMap>(graph.nodes[maker].kind)) writers.push_back(maker);
   }
   std::sort(writers.begin(), writers.end());

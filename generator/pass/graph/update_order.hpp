@@ -8,14 +8,16 @@
 
 namespace kgen {
 
+bool is_update(const Node& node);  // as a view: not a kernel that writes in place
+
 // The update (a view) that makes `version` of a state; null: none does.
 const Node* update_making(const Graph& graph, ValueId version);
 
-// What `update` writes into the buffer: its part, and the pieces of that.
-std::vector<ValueId> values_brought(const Graph& graph, const Node& update);
+// The value, and the parts that it is made up of where it lies, and theirs.
+std::vector<ValueId> parts_of(const Graph& graph, ValueId value);
 
-// The nodes that make these, each once.
-std::vector<NodeId> writers_of(const Graph& graph, const Node& update);
+// The nodes that write these, each once.
+std::vector<NodeId> writers_of(const Graph& graph, ValueId value);
 
 // Whether no element that one of these updates of one state writes is written by the other, whatever the sizes are.
 bool provably_apart(const Graph& graph, const Node& earlier, const Node& later, const DimRanges& ranges);
@@ -26,7 +28,7 @@ template <class IsBeside>
 ValueId version_needed(const Graph& graph, const Node& update, const DimRanges& ranges, IsBeside is_beside) {
   ValueId version = update.inputs[0];
   while (const Node* earlier = update_making(graph, version)) {
-    const std::vector<NodeId> writers = writers_of(graph, *earlier);
+    const std::vector<NodeId> writers = writers_of(graph, earlier->inputs[1]);
     if (writers.size() != 1 || !is_beside(writers[0]) || !provably_apart(graph, *earlier, update, ranges)) break;
     version = earlier->inputs[0];
   }

@@ -16,15 +16,10 @@ namespace {
 // Beyond so many later updates nobody looks whether they meet a part.
 constexpr int most_later = 64;
 
-bool is_update(const Node& node) {
-  const auto* view = std::get_if<IndexMap>(&node.kind);
-  return view && view->form == ViewRule::Form::update;
-}
-
 // Whether anything but the whole that it is a part of reads something that the update brings.
 bool is_read_beside(const Graph& graph, const std::vector<std::uint32_t>& readers, const Node& update) {
-  const std::vector<ValueId> values = values_brought(graph, update);
-  return std::any_of(values.begin(), values.end(), [&](ValueId value) { return readers[value] > 1; });
+  const std::vector<ValueId> parts = parts_of(graph, update.inputs[1]);
+  return std::any_of(parts.begin(), parts.end(), [&](ValueId part) { return readers[part] > 1; });
 }
 
 // `writer`, which makes what the update with the result `update` brings, waits for the maker of a version.
@@ -48,7 +43,7 @@ std::vector<Wait> waits_of(const Graph& graph, const DimRanges& ranges) {
     if (!is_update(node)) continue;
     const Node* earlier = update_making(graph, node.inputs[0]);
     if (!earlier && graph.value(node.inputs[0]).kind != ValueKind::result) continue;
-    for (const NodeId writer : writers_of(graph, node)) {
+    for (const NodeId writer : writers_of(graph, node.inputs[1])) {
       const auto is_beside = [&](NodeId other) {
         return other == writer && brings_both(graph, writer, *earlier, node);
       };

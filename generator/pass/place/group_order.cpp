@@ -108,16 +108,8 @@ void Order::add_reads() {
 // The groups that write `value`, or the parts that make it up.
 std::vector<Order::Vertex> Order::groups_writing(ValueId value) const {
   std::vector<Vertex> groups;
-  std::vector<ValueId> open = {value};
-  while (!open.empty()) {
-    const NodeId producer = graph_.value(open.back()).producer;
-    open.pop_back();
-    if (destination_view(producer)) {
-      const Node& node = graph_.nodes[producer];
-      for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) open.push_back(node.inputs[i]);
-    } else if (producer != no_id && fused_.group_of[producer] != no_id) {
-      groups.push_back(fused_.group_of[producer]);
-    }
+  for (const NodeId writer : writers_of(graph_, value)) {
+    if (fused_.group_of[writer] != no_id) groups.push_back(fused_.group_of[writer]);
   }
   std::sort(groups.begin(), groups.end());
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
