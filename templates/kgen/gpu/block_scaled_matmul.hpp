@@ -24,24 +24,25 @@ struct BlockScales {
   }
 };
 
-// A line's scales of some blocks, which are asked for together: of lines that each thread has its own of, a load brings
-// little of what memory gives at a time.
-inline constexpr int most_scales_ahead = 4;
+// A line's scales of some blocks, asked for together: where each thread has lines of its own, memory brings more of each
+// than is asked for. Of more blocks there are no registers.
+inline constexpr int most_scales_ahead = 2;
 template <int Count>
 struct ScalesAhead {
   static constexpr int count = Count;
   float of[count];
 
   // Of blocks from `first` on, as far as `blocks`.
-  KGEN_FN void ask(const View<const float, 1>& line, int first, int blocks) {
-    if (line.access().vectors && first + count <= blocks) {
-      const auto some = line.with_access({true, true}).template load<count>(Index<1>{first});
+  KGEN_FN void ask(const View<const float, 2>& scales, int line, int first, int blocks) {
+    const float* const from = scales.data() + line * scales.stride(0);
+    if (scales.access().vectors && first + count <= blocks) {
+      const auto some = load_run<count, float>(from + first, 1, {true, true});
       KGEN_UNROLL
       for (int i = 0; i < count; ++i) of[i] = some[i];
     } else {
       KGEN_UNROLL
       for (int i = 0; i < count; ++i) {
-        if (first + i < blocks) of[i] = line.template load<1>(Index<1>{first + i}).data;
+        if (first + i < blocks) of[i] = load_run<1, float>(from + (first + i) * scales.stride(1), 0, {false, true})[0];
       }
     }
   }
@@ -70,8 +71,6 @@ struct BlockScaledMatmul {
   static constexpr int depth = Tiles::depth, held = Stage::held, parts = Stage::parts;
   static constexpr int threads = Tiles::threads, blocks = Tiles::blocks;
   static constexpr bool by_engine = Tiles::by_engine;
-  // Registers of a thread that loads or scales, and of one that multiplies: together those that the launch gives.
-  static constexpr int loading_registers = 56, multiplying_registers = (3 * 168 - loading_registers) / 2;
   static_assert(depth == scaled_depth && by_engine);
 
   KGEN_FN static Pipeline pipeline(SharedMemory& memory) {
@@ -106,44 +105,38 @@ struct BlockScaledMatmul {
     return at < last ? at : last;
   }
 
-  // select<0>() asserts, and a call behind which nothing comes back makes products wait for each other.
-  KGEN_FN static View<const float, 1> line(const View<const float, 2>& scales, int number) {
-    const View<const float, 1> line(scales.data() + number * scales.stride(0), Index<1>{scales.extent(1)},
-                                    Index<1>{scales.stride(1)});
-    return line.with_access({scales.access().vectors, true});
-  }
-
   // The scales of a tile that a thread of the scaling warps writes: those of some rows, and of the columns' groups or
   // of some columns.
   struct OwnScales {
-    static constexpr int rows = Stage::rows / scaling_threads, columns = Shared ? parts : Columns / scaling_threads;
-    View<const float, 1> row[rows], column[columns];
-    Ahead of_rows[rows], of_columns[Shared ? 1 : columns];
-    float of_groups[Shared ? parts : 1] = {};  // of 32 blocks: each lane has that of one
+    static constexpr int rows = Stage::rows / scaling_threads, columns = Shared ? 1 : Columns / scaling_threads;
+    static constexpr int lanes = wave_size / parts;  // of a warp, which have the scales of a group for a block each
+    const BlockScales& scales;
+    int row[rows], column[columns];  // whose scales these are
+    Ahead of_rows[rows], of_columns[columns];
+    float of_group = 0;
     int thread = thread_index() - wave_size;
 
-    KGEN_FN OwnScales(const BlockScales& scales, Index<2> origin, Index<2> extents) {
+    KGEN_FN OwnScales(const BlockScales& scales, Index<2> origin, Index<2> extents) : scales(scales) {
       KGEN_UNROLL
-      for (int i = 0; i < rows; ++i) {
-        row[i] = line(scales.rows, before(origin[0] + thread + i * scaling_threads, extents[0]));
-      }
+      for (int i = 0; i < rows; ++i) row[i] = before(origin[0] + thread + i * scaling_threads, extents[0]);
       KGEN_UNROLL
       for (int i = 0; i < columns; ++i) {
-        const int place = Shared ? i * held : thread + i * scaling_threads;
-        column[i] = line(scales.groups, scales.group(before(origin[1] + place, extents[1])));
+        const int place = Shared ? thread % wave_size / lanes * held : thread + i * scaling_threads;
+        column[i] = scales.group(before(origin[1] + place, extents[1]));
       }
     }
 
     // Of blocks from `first` on, as far as `blocks`.
     KGEN_FN void ask(int first, int blocks) {
       KGEN_UNROLL
-      for (int i = 0; i < rows; ++i) of_rows[i].ask(row[i], first, blocks);
+      for (int i = 0; i < rows; ++i) of_rows[i].ask(scales.rows, row[i], first, blocks);
       KGEN_UNROLL
       for (int i = 0; i < columns; ++i) {
         if constexpr (!Shared) {
-          of_columns[i].ask(column[i], first, blocks);
-        } else if (first % wave_size == 0) {
-          of_groups[i] = column[i].template load<1>(Index<1>{before(first + thread % wave_size, blocks)}).data;
+          of_columns[i].ask(scales.groups, column[i], first, blocks);
+        } else if (first % lanes == 0) {
+          const Index<2> at{column[i], before(first + thread % lanes, blocks)};
+          of_group = scales.groups.with_access({false, true}).template load<1>(at).data;
         }
       }
     }
@@ -153,7 +146,7 @@ struct BlockScaledMatmul {
       float factors[parts];
       KGEN_UNROLL
       for (int part = 0; part < parts; ++part) {
-        factors[part] = Shared ? of_lane(of_groups[part], (first + i) % wave_size) : 1;
+        factors[part] = Shared ? of_lane(part * lanes + (first + i) % lanes) : 1;
       }
       const auto stage = pipeline.join();
       KGEN_UNROLL
@@ -172,8 +165,9 @@ struct BlockScaledMatmul {
     }
 
    private:
-    KGEN_FN static float of_lane(float value, int lane) {
-      return std::bit_cast<float>(shuffle_from(std::bit_cast<std::uint32_t>(value), lane, wave_size, Where::here()));
+    KGEN_FN float of_lane(int lane) const {
+      const auto bits = shuffle_from(std::bit_cast<std::uint32_t>(of_group), lane, wave_size, Where::here());
+      return std::bit_cast<float>(bits);
     }
   };
 
@@ -234,12 +228,12 @@ block_scaled_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, const KGEN_GRID
     auto pipeline = Matmul::pipeline(shared);
     take_turn();
     if (thread_index() < Tiles::loading_threads) {
-      hold_registers<Matmul::loading_registers, RegisterShare::less>();
+      hold_registers<Tiles::loading_registers, RegisterShare::less>();
       const int warp = thread_index() / wave_size;
       if (thread_index() < Loads::threads) Tiles::load(pipeline, loads, ahead, c, shape);
       if (warp > 0 && warp <= Matmul::scaling_warps) Matmul::scale(pipeline, c, scales, shape);
     } else {
-      hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
+      hold_registers<Tiles::multiplying_registers, RegisterShare::more>();
       Matmul::multiply(pipeline, c, shape);
     }
   }
