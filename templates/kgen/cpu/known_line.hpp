@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "kgen/index.hpp"
 #include "kgen/line.hpp"
@@ -133,13 +134,21 @@ KGEN_FN Vec<T, N> lanes_from(const Vec<T, W>& v) {
   }
 }
 
-// True from lane `Begin` on.
+// True from lane `Begin` on. Constants, or gcc would write them to memory for each line.
+template <int Begin, int W, int... I>
+KGEN_FN Vec<bool, W> from_lane(std::integer_sequence<int, I...>) {
+  Vec<bool, W> result;
+  if constexpr (Vec<bool, W>::form == detail::Form::halves) {
+    const auto half = std::make_integer_sequence<int, W / 2>{};
+    result.data = {from_lane<Begin, W / 2>(half), from_lane<Begin - W / 2, W / 2>(half)};
+  } else {
+    result.data = decltype(result.data){(I >= Begin ? -1 : 0)...};
+  }
+  return result;
+}
 template <int Begin, int W>
 KGEN_FN Vec<bool, W> from_lane() {
-  std::int32_t lanes[W];
-  KGEN_UNROLL
-  for (int i = 0; i < W; ++i) lanes[i] = i;
-  return load_lanes<W>(lanes) >= Vec<std::int32_t, W>(Begin);
+  return from_lane<Begin, W>(std::make_integer_sequence<int, W>{});
 }
 
 // Partial results of W lanes that have taken in nothing yet.
