@@ -6,8 +6,10 @@
 namespace kgen::gpu {
 
 // Tiles of rows of heads of keys. Heads that run at the same time, a band of them, are few, so that their keys stay in
-// the second-level cache. Of a band, tiles that see many keys come first; a block has them in pairs, the longest with
-// the shortest and so on inwards, which all take equally long where rows see ever more keys.
+// the second-level cache. Of a band, tiles that see many keys come first. Where all heads are one band, blocks take a
+// tile each, in every other round from the other end, so that no block has the longer one of each round, and the
+// shortest come last. Of several bands, in which rounds would begin anywhere, they take pairs, the longest with the
+// shortest and so on inwards, which are equally long where rows see ever more keys.
 struct AttentionOrder {
   int heads, row_tiles, together;
   int parts = 1;      // of the keys, for blocks of their own
@@ -20,22 +22,25 @@ struct AttentionOrder {
   // act(place) for the tiles of one of `blocks` blocks.
   template <class Act>
   KGEN_FN void for_each(int block, int blocks, const Act& act) const {
-    // Behind the last round each block has a tile more at most, where that is enough for what is left.
-    const int whole = pairs() / blocks, left = pairs() - whole * blocks, rest = heads % together;
-    const int alone = (rest != 0 ? rest : together) * row_tiles * parts % 2;  // the last band's middle one
-    const int rounds = whole + (2 * left - alone > blocks ? 1 : 0);
-    for (int step = 0; step <= 2 * rounds; ++step) {
-      int pair = step / 2 * blocks + block;
-      bool second = step % 2 != 0;
-      if (step == 2 * rounds && block >= left) {
-        second = true;
-        pair -= left;
+    const bool is_one_band = together >= heads;
+    const int steps = is_one_band ? (tiles() + blocks - 1) / blocks : 2 * rounds_of_pairs(blocks) + 1;
+    for (int step = 0; step < steps; ++step) {
+      int band = 0, number = step * blocks + (step % 2 == 0 ? block : blocks - 1 - block);
+      bool second = false;
+      if (!is_one_band) {
+        int pair = step / 2 * blocks + block;
+        second = step % 2 != 0;
+        if (const int left = pairs() % blocks; step == steps - 1 && block >= left) {
+          second = true;
+          pair -= left;
+        }
+        if (pair >= pairs()) continue;
+        band = pair / band_pairs(together);
+        number = pair - band * band_pairs(together);
       }
-      if (pair >= pairs()) continue;
-      const int band = pair / band_pairs(together), height = least(together, heads - band * together);
-      const int number = pair - band * band_pairs(together), last = height * row_tiles * parts - 1;
-      if (second && last - number == number) continue;  // the middle one has none
+      const int height = least(together, heads - band * together), last = height * row_tiles * parts - 1;
       const int tile = second ? last - number : number, line = tile / parts, row = line / height;
+      if (tile > last || (second && tile == number)) continue;  // a band's middle one has no second
       act(Place{band * together + line - row * height, row_tiles - 1 - row, tile - line * parts});
     }
   }
@@ -46,6 +51,12 @@ struct AttentionOrder {
   KGEN_FN int pairs() const {
     const int bands = heads / together;
     return bands * band_pairs(together) + band_pairs(heads - bands * together);
+  }
+  // Behind the last round each block has a tile more at most, where that is enough for what is left.
+  KGEN_FN int rounds_of_pairs(int blocks) const {
+    const int whole = pairs() / blocks, left = pairs() - whole * blocks, rest = heads % together;
+    const int alone = (rest != 0 ? rest : together) * row_tiles * parts % 2;  // the last band's middle one
+    return whole + (2 * left - alone > blocks ? 1 : 0);
   }
 };
 

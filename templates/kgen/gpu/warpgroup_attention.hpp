@@ -12,6 +12,7 @@
 
 #include "kgen/gpu/attention_order.hpp"
 #include "kgen/gpu/attention_scores.hpp"
+#include "kgen/gpu/attention_tiles.hpp"
 #include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/skinny_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
@@ -21,52 +22,6 @@
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
-
-// ---- parts
-
-// What travels in the stages of the ring, keys or values, and what a block keeps of its queries: boxes of lines of 64
-// elements of a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros
-// behind them. As many keys as the registers of Warpgroups that multiply have room for, with what a mask needs of them
-// if there is one, or pages, and shared memory.
-template <class T, int Width, int Warpgroups, bool IsMasked, bool IsPaged>
-struct AttentionTiles {
-  static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T));
-  static constexpr int rows = 64, block_rows = Warpgroups * rows;
-  static constexpr int keys = Width <= 128 ? 128 : IsMasked || IsPaged ? 64 : 80;
-  static constexpr int stages = Width > 64 ? 4 : 8, query_stages = Width > 128 ? 1 : 2;
-  // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
-  static constexpr int loading_registers = Warpgroups > 2 ? 32 : Width > 128 ? 40 : 56;
-  static constexpr int multiplying_registers = Warpgroups > 2 ? 160 : Width > 128 ? 232 : 224;
-  static constexpr bool computes_queries = Warpgroups <= 2;  // or there are registers for the copy engine's alone
-  struct alignas(tile_alignment) Keys {
-    T lines[keys * Width];
-  };
-  struct alignas(tile_alignment) Queries {
-    T lines[block_rows * Width];
-  };
-};
-
-// Operands as the copy engine is told of them. Queries that it does not take, or that are computed, come through
-// registers.
-struct AttentionOperands {
-  TensorMap q, k, v;
-  bool brings_queries;
-  int box;  // of keys: see EngineKeys
-};
-
-// A sink of [B, S, H, D] as one of the rows of one head of keys.
-template <class Out>
-struct RowsOfHead {
-  const Out& out;
-  std::int64_t b, first_head;
-  int group;
-
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
-    const int row = static_cast<int>(at[0]), query = row / group;
-    store_to(out, Index<4>{b, query, first_head + (row - query * group), at[1]}, lanes);
-  }
-};
 
 // ---- the kernel
 
@@ -108,6 +63,14 @@ struct WarpgroupAttention {
     const int each = (all - begin + order.parts - 1) / order.parts;
     const int first = begin + place.part * each, behind = first + each;
     return {first < all ? first : all, behind < all ? behind : all};
+  }
+
+  // Of them, the last that a warpgroup has a use for, whose rows begin there: the first one where it has none.
+  KGEN_FN int last_tile(AttentionOrder::Place place, KeyTiles tiles, int first_row) const {
+    const int behind = first_row + rows, end = rows_end(place), last_row = (behind < end ? behind : end) - 1;
+    if (first_row > last_row) return tiles.begin;
+    const int seen = (shape.of_sequence(place.head / shape.key_heads).keys_seen(last_row) - 1) / keys;
+    return seen < tiles.begin ? tiles.begin : seen < tiles.end ? seen : tiles.end - 1;
   }
 
   // In the order in which they are read: the values of a tile behind the keys of the next one.
@@ -172,7 +135,10 @@ struct WarpgroupAttention {
       RowsSoftmax softmax;
       const KeyTiles tiles = key_tiles(place);
       head.counted.look_for_gaps(tiles.begin * keys, tiles.end * keys);
-      if (!tiles.empty()) head.attend(queries.read(), number, ring, turns, tiles, softmax, sums[0]);
+      if (!tiles.empty()) {
+        head.attend(queries.read(), number, ring, turns, tiles, last_tile(place, tiles, head.first_row), softmax,
+                    sums[0]);
+      }
       head.emit(softmax, sums, place);
     });
   }
@@ -247,14 +213,22 @@ struct WarpgroupAttention {
                   thread_index() % warpgroup_threads / wave_size * 16 + thread_index() % wave_size / 4) {}
 
     KGEN_FN void attend(typename QueryPipeline::Reading queries, int number, KeyPipeline& ring, OwnTurns& turns,
-                        KeyTiles tiles, RowsSoftmax& softmax, float (&sums)[Width / 2]) const {
+                        KeyTiles tiles, int last, RowsSoftmax& softmax, float (&sums)[Width / 2]) const {
       const T* query = queries->lines + number * rows * line;
       float scores[keys / 2];
       std::uint32_t weights[keys / 16][4];
       typename KeyPipeline::Reading value;
-      std::uint32_t lost = counted.template lost_keys<keys>((tiles.end - 1) * keys);
+      std::uint32_t lost = counted.template lost_keys<keys>(last * keys);
       {
-        const auto key = ring.read();
+        auto key = ring.read();
+        // What these rows do not see passes, in the turns of those that do.
+        KGEN_NO_UNROLL
+        for (int tile = tiles.end - 1; tile > last; --tile) {
+          turns.take();
+          turns.pass();
+          key = ring.read();
+          const auto unseen_values = ring.read();
+        }
         turns.take();
         wgmma_fence();
         multiply_queries(scores, query, key->lines);
@@ -263,11 +237,11 @@ struct WarpgroupAttention {
         wgmma_wait<0>();
       }
       settle(scores);
-      counted.mask_scores(scores, (tiles.end - 1) * keys, lost);
+      counted.mask_scores(scores, last * keys, lost);
       float correction[2];  // of sums that are 0
       softmax.advance(scores, counted.factor(), correction);
       KGEN_NO_UNROLL
-      for (int tile = tiles.end - 2; tile >= tiles.begin; --tile) {
+      for (int tile = last - 1; tile >= tiles.begin; --tile) {
         auto key = ring.read();
         // Behind the loop that waits for keys: ptxas has it wait for products ahead of arithmetic, but not of that.
         wgmma_wait<0>();
@@ -289,12 +263,12 @@ struct WarpgroupAttention {
         weigh(scores, sums, softmax, tile * keys, lost, query, key);
       }
       queries = {};  // given back
-      const auto last = ring.read();
+      const auto last_values = ring.read();
       wgmma_wait<0>();
       settle(sums);
       round_weights(scores, weights);
       wgmma_fence();
-      multiply_weights(sums, weights, last->lines);
+      multiply_weights(sums, weights, last_values->lines);
       wgmma_commit();
       wgmma_wait<0>();
       settle(sums);
