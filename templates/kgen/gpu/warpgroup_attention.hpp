@@ -57,9 +57,10 @@ struct WarpgroupAttention {
   };
   // That a block goes over, the last first.
   KGEN_FN KeyTiles key_tiles(AttentionOrder::Place place) const {
-    const WarpgroupShape<Rule> own = shape.of_sequence(place.head / shape.key_heads);
+    const WarpgroupShape<Rule> own = shape.of_sequence(place.b);
     const int all = (own.keys_seen(rows_end(place) - 1) + keys - 1) / keys;
     const int begin = Rule::is_local ? own.first_key(place.row_tile * order.tile_rows) / keys : 0;
+    if (order.parts == 1) return {begin, all};
     const int each = (all - begin + order.parts - 1) / order.parts;
     const int first = begin + place.part * each, behind = first + each;
     return {first < all ? first : all, behind < all ? behind : all};
@@ -69,14 +70,14 @@ struct WarpgroupAttention {
   KGEN_FN int last_tile(AttentionOrder::Place place, KeyTiles tiles, int first_row) const {
     const int behind = first_row + rows, end = rows_end(place), last_row = (behind < end ? behind : end) - 1;
     if (first_row > last_row) return tiles.begin;
-    const int seen = (shape.of_sequence(place.head / shape.key_heads).keys_seen(last_row) - 1) / keys;
+    const int seen = (shape.of_sequence(place.b).keys_seen(last_row) - 1) / keys;
     return seen < tiles.begin ? tiles.begin : seen < tiles.end ? seen : tiles.end - 1;
   }
 
   // In the order in which they are read: the values of a tile behind the keys of the next one.
   KGEN_FN void load_keys(KeyPipeline& ring, const AttentionOperands& engine) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      const int b = place.b, head = place.key_head;
       const KeyTiles tiles = key_tiles(place);
       for (int i = tiles.end; i >= tiles.begin && !tiles.empty(); --i) {
         if (i > tiles.begin) fill(ring, engine.k, head, (i - 1) * keys, b);
@@ -87,7 +88,7 @@ struct WarpgroupAttention {
   // The same of pages, by a wave, of which the first lane has the engine bring them.
   KGEN_FN void load_pages(KeyPipeline& ring, const AttentionOperands& engine) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      const int b = place.b, head = place.key_head;
       const KeyTiles tiles = key_tiles(place);
       if (tiles.empty()) return;
       const int end = shape.of_sequence(b).keys;
@@ -106,8 +107,7 @@ struct WarpgroupAttention {
   KGEN_FN void load_queries(QueryPipeline& queries, const AttentionOperands& engine, int thread) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
       if (key_tiles(place).empty()) return;
-      const int first_row = place.row_tile * order.tile_rows, b = place.head / shape.key_heads;
-      const int first_head = (place.head - b * shape.key_heads) * shape.group;
+      const int first_row = place.row_tile * order.tile_rows, b = place.b, first_head = place.key_head * shape.group;
       const auto stage = queries.fill();
       if (Tiles::computes_queries && !engine.brings_queries) {
         compute_queries(stage->lines, b, first_head, first_row, thread);
@@ -117,8 +117,7 @@ struct WarpgroupAttention {
         stage.arrival().expect(order.tile_rows * Width * static_cast<int>(sizeof(T)));
         KGEN_UNROLL
         for (int d = 0; d < Width; d += line) {
-          copy_tile(stage->lines + d * block_rows, engine.q, stage.arrival(), d, first_head, first_row / shape.group,
-                    b);
+          copy_tile(stage->lines + d * block_rows, engine.q, stage.arrival(), d, first_head, shape.query(first_row), b);
         }
       }
     });
@@ -127,8 +126,7 @@ struct WarpgroupAttention {
   // A warpgroup's part of all tiles of its block.
   KGEN_FN void attend(QueryPipeline& queries, KeyPipeline& ring, OwnTurns& turns, int number) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      HeadOfKeys head(*this, place.head / shape.key_heads, place.head % shape.key_heads,
-                            place.row_tile * order.tile_rows + number * rows);
+      HeadOfKeys head(*this, place.b, place.key_head, place.row_tile * order.tile_rows + number * rows);
       float sums[1][Width / 2];
       KGEN_UNROLL
       for (float& sum : sums[0]) sum = 0;
@@ -188,7 +186,7 @@ struct WarpgroupAttention {
     constexpr int lanes = 8, pieces = Width / lanes;
     KGEN_NO_UNROLL
     for (int i = thread; i < block_rows * pieces; i += query_threads) {
-      const int row = i / pieces, d = i % pieces * lanes, query = (first_row + row) / shape.group;
+      const int row = i / pieces, d = i % pieces * lanes, query = shape.query(first_row + row);
       T elements[lanes] = {};
       if (first_row + row < shape.rows() && d < shape.D) {
         const Index<4> at{b, query, first_head + (first_row + row - query * shape.group), d};
@@ -295,9 +293,12 @@ struct WarpgroupAttention {
                                             origin, extents);
         return;
       }
-      const int group = all.shape.group;
-      const RowsOfHead<Out> sink{all.out, counted.b, counted.key_head * group, group};
-      if (first_row + rows <= extents[0] && extents[1] == Width) {
+      constexpr bool stores_rows = has_rows_in_memory<Out>;
+      if constexpr (stores_rows) {
+        if (all.out.access().vectors) return store_rows<Width>(sums[0], all.out, counted, extents);
+      }
+      const RowsOfHead<RowsOfScores<Rule, Mask>, Out> sink{counted, all.out};
+      if (!stores_rows && first_row + rows <= extents[0] && extents[1] == Width) {
         emit_sums<TileEnd::inside, Width>(sums, sink, origin, extents);
       } else {
         emit_sums<TileEnd::anywhere, Width>(sums, sink, origin, extents);
@@ -475,8 +476,9 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   if (!Attention::Tiles::computes_queries && !query_map) return false;
   constexpr std::int64_t cached = std::int64_t{32} << 20;  // of the 50 MB of the second-level cache
   const std::int64_t head_bytes = std::int64_t{2} * shape.keys * shape.D * static_cast<std::int64_t>(sizeof(T));
-  AttentionOrder order{shape.B * shape.key_heads, (shape.rows() + tile_rows - 1) / tile_rows,
-                       static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
+  AttentionOrder order =
+      AttentionOrder::of(shape.B * shape.key_heads, shape.key_heads, (shape.rows() + tile_rows - 1) / tile_rows,
+                         static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes)));
   int key_tiles = (shape.keys + Attention::keys - 1) / Attention::keys;
   if constexpr (Rule::is_local) {
     const std::int64_t seen = shape.rule.left + shape.rule.right + Attention::block_rows / shape.group + 2;
@@ -540,9 +542,9 @@ bool warpgroup_attention(const Q& q, const View<const Cached, 4>& k, const View<
   constexpr float log2_e = 1.44269504f;  // exponentials are powers of two
   Rule rule = wide.rule;
   if constexpr (Rule::is_local) rule.cap *= log2_e;
-  const WarpgroupShape<Rule> shape{narrow(wide.B),     narrow(wide.S),      narrow(wide.H),
-                                   narrow(wide.D),     narrow(wide.keys),   narrow(wide.key_heads),
-                                   narrow(wide.group), wide.scale * log2_e, rule};
+  const WarpgroupShape<Rule> shape{
+      narrow(wide.B),         narrow(wide.S),     narrow(wide.H),      narrow(wide.D), narrow(wide.keys),
+      narrow(wide.key_heads), narrow(wide.group), wide.scale * log2_e, rule,           Divider(wide.group)};
   const auto launch = [&]<int Width>(std::integral_constant<int, Width>) {
     constexpr bool converts = !std::is_same_v<T, Cached>;
     if constexpr (!converts || Width > 64) {
