@@ -62,6 +62,34 @@ struct InPlace {
   }
 };
 
+// The sum of 40 rows that are kept, all at once: x times 1, 2, ... 40.
+template <class T>
+struct KeepsMany {
+  View<const T, 2> x;
+  View<T, 2> y;
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    add(row, row.load(x), std::make_integer_sequence<int, 40>{});
+  }
+  template <class Row, class Line, int... I>
+  KGEN_FN void add(Row& row, const Line& line, std::integer_sequence<int, I...>) const {
+    add_kept(row, row.keep(row.map(Mul{}, line, T(I + 1)))...);
+  }
+  template <class Row, class First, class... Rest>
+  KGEN_FN void add_kept(Row& row, const First& first, const Rest&... rest) const {
+    if constexpr (sizeof...(Rest) == 0) {
+      row.store(y, first);
+    } else {
+      add_next(row, first, rest...);
+    }
+  }
+  template <class Row, class First, class Second, class... Rest>
+  KGEN_FN void add_next(Row& row, const First& first, const Second& second, const Rest&... rest) const {
+    add_kept(row, row.map(Add{}, first, second), rest...);
+  }
+};
+
 bool same(double got, double expected, double tolerance) {
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
@@ -157,6 +185,21 @@ TEST_CASE("lines of known length: reductions, NaN and infinity anywhere, and wha
 TEST_CASE("lines of known length, of bf16 and f64") {
   check_lines<bf16, 3, 11, 23, 40>();
   check_lines<double, 3, 11, 23, 40>();
+}
+
+TEST_CASE("more kept rows than a thread has lines for") {
+  constexpr std::int64_t length = 24;
+  for (bool knows_length : {true, false}) {
+    const auto x = random_tensor<float>(Index<2>{9, length}, 5);
+    Tensor<float, 2> y(x.shape);
+    const KeepsMany<float> program{x.view(), y.view()};
+    if (knows_length) {
+      rows<1, length>(y.shape, program);
+    } else {
+      rows<1>(y.shape, program);
+    }
+    for (std::size_t i = 0; i < x.elements.size(); ++i) CHECK(same(y.elements[i], 820.0 * x.elements[i], 1e-4));
+  }
 }
 
 TEST_CASE("lines of a known length by an index each: nothing beside the line is read") {

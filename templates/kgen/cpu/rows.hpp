@@ -139,14 +139,14 @@ class Row {
       Meeting* meeting, bool streams)
       : shape_(shape), outer_(outer), begin_(begin), end_(end), team_(team), meeting_(meeting), streams_(streams) {}
 
-  // The row at `outer`, of a known length, computed by one thread. Lines are kept in `lines`: `most_kept` of
-  // kept_bytes each.
+  // The row at `outer`, of a known length, computed by one thread. The first `kept_in_lines` that are kept are in
+  // `lines`, of kept_bytes each.
   Row(const Index<R>& shape, const Index<R - K>& outer, std::byte* lines) requires(Length > 0)
       : Row(shape, outer, Index<K>{}, last_axes<K>(shape), Team{}, nullptr, false) {
     lines_ = lines;
   }
-  static constexpr std::size_t most_kept = 32;
-  static constexpr std::size_t kept_bytes = KnownLine<Length>::kept_bytes;
+  // Memory for these, of this thread.
+  static std::byte* lines() { return scratch<std::byte>(line_slot, kept_in_lines * kept_bytes); }
 
   // Of the loop: the row's axes are the last.
   KGEN_FN const Index<R>& shape() const { return shape_; }
@@ -199,13 +199,17 @@ class Row {
       return row;
     } else if constexpr (Length > 0) {
       using T = lane_t<A, K>;
-      T* const kept = reinterpret_cast<T*>(lines_ + kept_++ * kept_bytes);
+      std::byte* const line =
+          kept_ < kept_in_lines ? lines_ + kept_ * kept_bytes : scratch<std::byte>(slot(), kept_bytes);
+      ++kept_;
+      T* const kept = reinterpret_cast<T*>(line);
       write_line<Length>(row, KeepLine<T>{kept});
       return KeptLine<T>{kept};
     } else {
       using T = lane_t<A, K>;
       const Index<K> extents = last_axes<K>(shape_);
-      const View<T, K> kept(scratch<T>(kept_++, element_count(extents)), extents);
+      const View<T, K> kept(scratch<T>(slot(), element_count(extents)), extents);
+      ++kept_;
       write(kept, row, false, has_read_);
       has_read_ = true;
       return RowLoad<const T, K>{kept};
@@ -357,8 +361,11 @@ class Row {
     return total;
   }
 
-  // Behind all those that rows are kept in.
-  static constexpr std::size_t stream_slot = most_kept;
+  // Slots of scratch: of what goes past the caches, or of all lines; and behind it one for each row that is kept.
+  static constexpr std::size_t stream_slot = 0, line_slot = 0;
+  static constexpr std::size_t kept_in_lines = 32;
+  static constexpr std::size_t kept_bytes = KnownLine<Length>::kept_bytes;
+  KGEN_FN std::size_t slot() const { return 1 + kept_; }
 
   Index<R> shape_;
   Index<R - K> outer_;
@@ -432,7 +439,7 @@ void own_lines(Index<R> shape, const Program& program, const Range& part) {
   using Line = Row<R, 1, Length>;
   shape[R - 1] = Length;
   const Index<R - 1> outer_shape = first_axes<R - 1>(shape);
-  std::byte* const lines = scratch<std::byte>(0, Line::most_kept * Line::kept_bytes);
+  std::byte* const lines = Line::lines();
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     Line line(shape, unflatten(i, outer_shape), lines);
     program(line);
