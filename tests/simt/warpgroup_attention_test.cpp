@@ -255,6 +255,25 @@ TEST_CASE("warpgroup attention: three warpgroups, queries by the copy engine and
   }
 }
 
+TEST_CASE("warpgroup attention: results of 16 bits, in vectors and not") {
+  for (const Size& c :
+       {Size{2, 70, 3, 64, 70, 1}, {1, 330, 2, 40, 400, 2}, {1, 150, 1, 128, 300, 1}, {1, 75, 2, 136, 200, 1}}) {
+    const Operands<bf16> x(c);
+    for (const bool causal : {false, true}) {
+      Hopper device;
+      simt::device().multiprocessors = 1;
+      INFO("S ", c.S, " T ", c.T, " D ", c.D, " causal ", causal);
+      Tensor<bf16, 4> wide(Index<4>{c.B, c.S, c.H, 2 * c.D});
+      for (const std::int64_t step : {1, 2}) {  // lines apart, and elements as well
+        const View<bf16, 4> out = wide.view().slice<3>(0, c.D, step);
+        attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out);
+        CHECK(device.take() == "warpgroup_attention x1");
+        compare_attention(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out, 1.2e-2);
+      }
+    }
+  }
+}
+
 TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, in any order of the threads") {
   struct Split {
     Size size;
@@ -353,20 +372,23 @@ TEST_CASE("skinny attention: NaN, infinity, masks that hide all keys") {
 
 TEST_CASE("warpgroup attention: blocks have each tile once, and take equally long where rows see ever more keys") {
   struct Case {
-    gpu::AttentionOrder order;
-    int blocks;
+    int heads, row_tiles, together, parts, blocks;
     double most;  // keys of the block with the most, over the mean
   };
-  for (const Case& c : {Case{{7, 5, 3}, 4, 1.2},
-                        {{4, 1, 9}, 3, 1.6},
-                        {{3, 4, 1}, 1, 1},
-                        {{2, 3, 2, 4}, 24, 4.1},
-                        {{128, 32, 8}, 132, 1.04},
-                        {{16, 64, 2}, 132, 1.04},
-                        {{8, 64, 8}, 132, 1.04},
-                        {{5, 9, 2}, 7, 1.2},
-                        {{3, 11, 3}, 33, 2}}) {
-    const gpu::AttentionOrder& order = c.order;
+  constexpr int key_heads = 3;
+  for (const Case& c : {Case{7, 5, 3, 1, 4, 1.2},
+                        {4, 1, 9, 1, 3, 1.6},
+                        {3, 4, 1, 1, 1, 1},
+                        {2, 3, 2, 4, 24, 4.1},
+                        {128, 32, 8, 1, 132, 1.04},
+                        {16, 64, 2, 1, 132, 1.04},
+                        {8, 64, 8, 1, 132, 1.04},
+                        {64, 11, 64, 1, 132, 1.06},
+                        {48, 6, 50, 1, 132, 1.12},
+                        {5, 9, 2, 1, 7, 1.2},
+                        {3, 11, 3, 1, 33, 2}}) {
+    gpu::AttentionOrder order = gpu::AttentionOrder::of(c.heads, key_heads, c.row_tiles, c.together);
+    order.parts = c.parts;
     std::vector<int> seen(static_cast<std::size_t>(order.tiles()), 0);
     int most = 0, all = 0;
     for (int block = 0; block < c.blocks; ++block) {
@@ -374,6 +396,8 @@ TEST_CASE("warpgroup attention: blocks have each tile once, and take equally lon
       order.for_each(block, c.blocks, [&](gpu::AttentionOrder::Place place) {
         REQUIRE(place.head >= 0);
         REQUIRE(place.head < order.heads);
+        REQUIRE(place.b == place.head / key_heads);
+        REQUIRE(place.key_head == place.head % key_heads);
         REQUIRE(place.row_tile >= 0);
         REQUIRE(place.row_tile < order.row_tiles);
         REQUIRE(place.part >= 0);

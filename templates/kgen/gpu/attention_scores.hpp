@@ -173,8 +173,8 @@ struct RowsOfScores {
 
   // Where the query of a row is, of [B, S, H, D].
   KGEN_FN Index<4> query(int of_row) const {
-    const int group = shape.group, s = of_row / group;
-    return {b, s, key_head * group + (of_row - s * group), 0};
+    const int s = shape.query(of_row);
+    return {b, s, key_head * shape.group + (of_row - s * shape.group), 0};
   }
   // What is left to multiply the scores by once they are masked.
   KGEN_FN static float factor(const WarpgroupShape<Rule>& shape) { return scales_late ? shape.scale : 1.0f; }

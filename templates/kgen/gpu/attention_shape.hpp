@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kgen/attention_rule.hpp"
+#include "kgen/divide.hpp"
 #include "kgen/platform.hpp"
 
 namespace kgen::gpu {
@@ -17,6 +18,7 @@ struct AttentionShape {
   Size B, S, H, D, keys, key_heads, group;
   T scale;
   Rule rule;
+  Divider by_group = {};  // by `group`, where Size is int
 
   // With the keys that sequence b has.
   KGEN_FN AttentionShape of_sequence(std::int64_t b) const {
@@ -25,15 +27,24 @@ struct AttentionShape {
     return shape;
   }
   KGEN_FN Size rows() const { return S * group; }
+  // Of a row.
+  KGEN_FN Size query(Size row) const {
+    if constexpr (std::is_same_v<Size, int>) {
+      auto rest = static_cast<std::uint32_t>(row);
+      return static_cast<Size>(by_group.split(rest));
+    } else {
+      return row / group;
+    }
+  }
   // Keys that the query of a row sees: those before this one, which may be beyond the last,
   KGEN_FN Size keys_seen(Size row) const {
-    const std::int64_t end = rule.end(keys - S + row / group, keys);
+    const std::int64_t end = rule.end(keys - S + query(row), keys);
     if (Rule::is_local && end > keys) return keys;
     return end < 0 ? 0 : static_cast<Size>(end);
   }
   // from this one on.
   KGEN_FN Size first_key(Size row) const {
-    const std::int64_t begin = rule.begin(keys - S + row / group);
+    const std::int64_t begin = rule.begin(keys - S + query(row));
     return begin < 0 ? 0 : static_cast<Size>(begin);
   }
 };

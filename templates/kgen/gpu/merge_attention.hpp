@@ -57,8 +57,8 @@ merge_attention_kernel(AttentionParts parts, Out out, AttentionShape<float, Rule
       sum = sum + parts.of_part(part, 0, parts.lines, shape.D).template load<lanes>(Index<2>{line, d}) * Vec<float, lanes>(weight);
     }
     const int row = static_cast<int>(line % shape.rows()), head = static_cast<int>(line / shape.rows());
-    const int first_head = head % shape.key_heads * shape.group;
-    const Index<4> at{head / shape.key_heads, row / shape.group, first_head + row % shape.group, d};
+    const int first_head = head % shape.key_heads * shape.group, query = shape.query(row);
+    const Index<4> at{head / shape.key_heads, query, first_head + row - query * shape.group, d};
     store_to(out, at, sum * Vec<float, lanes>(total == 0 ? 0.0f : divide(1.0f, total)));
   }
 }

@@ -12,6 +12,7 @@
 
 #include "kgen/gpu/attention_order.hpp"
 #include "kgen/gpu/attention_scores.hpp"
+#include "kgen/gpu/attention_tiles.hpp"
 #include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/skinny_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
@@ -21,52 +22,6 @@
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
-
-// ---- parts
-
-// What travels in the stages of the ring, keys or values, and what a block keeps of its queries: boxes of lines of 64
-// elements of a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros
-// behind them. As many keys as the registers of Warpgroups that multiply have room for, with what a mask needs of them
-// if there is one, or pages, and shared memory.
-template <class T, int Width, int Warpgroups, bool IsMasked, bool IsPaged>
-struct AttentionTiles {
-  static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T));
-  static constexpr int rows = 64, block_rows = Warpgroups * rows;
-  static constexpr int keys = Width <= 128 ? 128 : IsMasked || IsPaged ? 64 : 80;
-  static constexpr int stages = Width > 64 ? 4 : 8, query_stages = Width > 128 ? 1 : 2;
-  // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
-  static constexpr int loading_registers = Warpgroups > 2 ? 32 : Width > 128 ? 40 : 56;
-  static constexpr int multiplying_registers = Warpgroups > 2 ? 160 : Width > 128 ? 232 : 224;
-  static constexpr bool computes_queries = Warpgroups <= 2;  // or there are registers for the copy engine's alone
-  struct alignas(tile_alignment) Keys {
-    T lines[keys * Width];
-  };
-  struct alignas(tile_alignment) Queries {
-    T lines[block_rows * Width];
-  };
-};
-
-// Operands as the copy engine is told of them. Queries that it does not take, or that are computed, come through
-// registers.
-struct AttentionOperands {
-  TensorMap q, k, v;
-  bool brings_queries;
-  int box;  // of keys: see EngineKeys
-};
-
-// A sink of [B, S, H, D] as one of the rows of one head of keys.
-template <class Out>
-struct RowsOfHead {
-  const Out& out;
-  std::int64_t b, first_head;
-  int group;
-
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
-    const int row = static_cast<int>(at[0]), query = row / group;
-    store_to(out, Index<4>{b, query, first_head + (row - query * group), at[1]}, lanes);
-  }
-};
 
 // ---- the kernel
 
@@ -102,18 +57,27 @@ struct WarpgroupAttention {
   };
   // That a block goes over, the last first.
   KGEN_FN KeyTiles key_tiles(AttentionOrder::Place place) const {
-    const WarpgroupShape<Rule> own = shape.of_sequence(place.head / shape.key_heads);
+    const WarpgroupShape<Rule> own = shape.of_sequence(place.b);
     const int all = (own.keys_seen(rows_end(place) - 1) + keys - 1) / keys;
     const int begin = Rule::is_local ? own.first_key(place.row_tile * order.tile_rows) / keys : 0;
+    if (order.parts == 1) return {begin, all};
     const int each = (all - begin + order.parts - 1) / order.parts;
     const int first = begin + place.part * each, behind = first + each;
     return {first < all ? first : all, behind < all ? behind : all};
   }
 
+  // Of them, the last that a warpgroup has a use for, whose rows begin there: the first one where it has none.
+  KGEN_FN int last_tile(AttentionOrder::Place place, KeyTiles tiles, int first_row) const {
+    const int behind = first_row + rows, end = rows_end(place), last_row = (behind < end ? behind : end) - 1;
+    if (first_row > last_row) return tiles.begin;
+    const int seen = (shape.of_sequence(place.b).keys_seen(last_row) - 1) / keys;
+    return seen < tiles.begin ? tiles.begin : seen < tiles.end ? seen : tiles.end - 1;
+  }
+
   // In the order in which they are read: the values of a tile behind the keys of the next one.
   KGEN_FN void load_keys(KeyPipeline& ring, const AttentionOperands& engine) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      const int b = place.b, head = place.key_head;
       const KeyTiles tiles = key_tiles(place);
       for (int i = tiles.end; i >= tiles.begin && !tiles.empty(); --i) {
         if (i > tiles.begin) fill(ring, engine.k, head, (i - 1) * keys, b);
@@ -124,7 +88,7 @@ struct WarpgroupAttention {
   // The same of pages, by a wave, of which the first lane has the engine bring them.
   KGEN_FN void load_pages(KeyPipeline& ring, const AttentionOperands& engine) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      const int b = place.b, head = place.key_head;
       const KeyTiles tiles = key_tiles(place);
       if (tiles.empty()) return;
       const int end = shape.of_sequence(b).keys;
@@ -143,8 +107,7 @@ struct WarpgroupAttention {
   KGEN_FN void load_queries(QueryPipeline& queries, const AttentionOperands& engine, int thread) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
       if (key_tiles(place).empty()) return;
-      const int first_row = place.row_tile * order.tile_rows, b = place.head / shape.key_heads;
-      const int first_head = (place.head - b * shape.key_heads) * shape.group;
+      const int first_row = place.row_tile * order.tile_rows, b = place.b, first_head = place.key_head * shape.group;
       const auto stage = queries.fill();
       if (Tiles::computes_queries && !engine.brings_queries) {
         compute_queries(stage->lines, b, first_head, first_row, thread);
@@ -154,8 +117,7 @@ struct WarpgroupAttention {
         stage.arrival().expect(order.tile_rows * Width * static_cast<int>(sizeof(T)));
         KGEN_UNROLL
         for (int d = 0; d < Width; d += line) {
-          copy_tile(stage->lines + d * block_rows, engine.q, stage.arrival(), d, first_head, first_row / shape.group,
-                    b);
+          copy_tile(stage->lines + d * block_rows, engine.q, stage.arrival(), d, first_head, shape.query(first_row), b);
         }
       }
     });
@@ -164,15 +126,17 @@ struct WarpgroupAttention {
   // A warpgroup's part of all tiles of its block.
   KGEN_FN void attend(QueryPipeline& queries, KeyPipeline& ring, OwnTurns& turns, int number) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      HeadOfKeys head(*this, place.head / shape.key_heads, place.head % shape.key_heads,
-                            place.row_tile * order.tile_rows + number * rows);
+      HeadOfKeys head(*this, place.b, place.key_head, place.row_tile * order.tile_rows + number * rows);
       float sums[1][Width / 2];
       KGEN_UNROLL
       for (float& sum : sums[0]) sum = 0;
       RowsSoftmax softmax;
       const KeyTiles tiles = key_tiles(place);
       head.counted.look_for_gaps(tiles.begin * keys, tiles.end * keys);
-      if (!tiles.empty()) head.attend(queries.read(), number, ring, turns, tiles, softmax, sums[0]);
+      if (!tiles.empty()) {
+        head.attend(queries.read(), number, ring, turns, tiles, last_tile(place, tiles, head.first_row), softmax,
+                    sums[0]);
+      }
       head.emit(softmax, sums, place);
     });
   }
@@ -222,7 +186,7 @@ struct WarpgroupAttention {
     constexpr int lanes = 8, pieces = Width / lanes;
     KGEN_NO_UNROLL
     for (int i = thread; i < block_rows * pieces; i += query_threads) {
-      const int row = i / pieces, d = i % pieces * lanes, query = (first_row + row) / shape.group;
+      const int row = i / pieces, d = i % pieces * lanes, query = shape.query(first_row + row);
       T elements[lanes] = {};
       if (first_row + row < shape.rows() && d < shape.D) {
         const Index<4> at{b, query, first_head + (first_row + row - query * shape.group), d};
@@ -247,14 +211,22 @@ struct WarpgroupAttention {
                   thread_index() % warpgroup_threads / wave_size * 16 + thread_index() % wave_size / 4) {}
 
     KGEN_FN void attend(typename QueryPipeline::Reading queries, int number, KeyPipeline& ring, OwnTurns& turns,
-                        KeyTiles tiles, RowsSoftmax& softmax, float (&sums)[Width / 2]) const {
+                        KeyTiles tiles, int last, RowsSoftmax& softmax, float (&sums)[Width / 2]) const {
       const T* query = queries->lines + number * rows * line;
       float scores[keys / 2];
       std::uint32_t weights[keys / 16][4];
       typename KeyPipeline::Reading value;
-      std::uint32_t lost = counted.template lost_keys<keys>((tiles.end - 1) * keys);
+      std::uint32_t lost = counted.template lost_keys<keys>(last * keys);
       {
-        const auto key = ring.read();
+        auto key = ring.read();
+        // What these rows do not see passes, in the turns of those that do.
+        KGEN_NO_UNROLL
+        for (int tile = tiles.end - 1; tile > last; --tile) {
+          turns.take();
+          turns.pass();
+          key = ring.read();
+          const auto unseen_values = ring.read();
+        }
         turns.take();
         wgmma_fence();
         multiply_queries(scores, query, key->lines);
@@ -263,11 +235,11 @@ struct WarpgroupAttention {
         wgmma_wait<0>();
       }
       settle(scores);
-      counted.mask_scores(scores, (tiles.end - 1) * keys, lost);
+      counted.mask_scores(scores, last * keys, lost);
       float correction[2];  // of sums that are 0
       softmax.advance(scores, counted.factor(), correction);
       KGEN_NO_UNROLL
-      for (int tile = tiles.end - 2; tile >= tiles.begin; --tile) {
+      for (int tile = last - 1; tile >= tiles.begin; --tile) {
         auto key = ring.read();
         // Behind the loop that waits for keys: ptxas has it wait for products ahead of arithmetic, but not of that.
         wgmma_wait<0>();
@@ -289,12 +261,12 @@ struct WarpgroupAttention {
         weigh(scores, sums, softmax, tile * keys, lost, query, key);
       }
       queries = {};  // given back
-      const auto last = ring.read();
+      const auto last_values = ring.read();
       wgmma_wait<0>();
       settle(sums);
       round_weights(scores, weights);
       wgmma_fence();
-      multiply_weights(sums, weights, last->lines);
+      multiply_weights(sums, weights, last_values->lines);
       wgmma_commit();
       wgmma_wait<0>();
       settle(sums);
@@ -321,9 +293,12 @@ struct WarpgroupAttention {
                                             origin, extents);
         return;
       }
-      const int group = all.shape.group;
-      const RowsOfHead<Out> sink{all.out, counted.b, counted.key_head * group, group};
-      if (first_row + rows <= extents[0] && extents[1] == Width) {
+      constexpr bool stores_rows = has_rows_in_memory<Out>;
+      if constexpr (stores_rows) {
+        if (all.out.access().vectors) return store_rows<Width>(sums[0], all.out, counted, extents);
+      }
+      const RowsOfHead<RowsOfScores<Rule, Mask>, Out> sink{counted, all.out};
+      if (!stores_rows && first_row + rows <= extents[0] && extents[1] == Width) {
         emit_sums<TileEnd::inside, Width>(sums, sink, origin, extents);
       } else {
         emit_sums<TileEnd::anywhere, Width>(sums, sink, origin, extents);
@@ -501,8 +476,9 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   if (!Attention::Tiles::computes_queries && !query_map) return false;
   constexpr std::int64_t cached = std::int64_t{32} << 20;  // of the 50 MB of the second-level cache
   const std::int64_t head_bytes = std::int64_t{2} * shape.keys * shape.D * static_cast<std::int64_t>(sizeof(T));
-  AttentionOrder order{shape.B * shape.key_heads, (shape.rows() + tile_rows - 1) / tile_rows,
-                       static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
+  AttentionOrder order =
+      AttentionOrder::of(shape.B * shape.key_heads, shape.key_heads, (shape.rows() + tile_rows - 1) / tile_rows,
+                         static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes)));
   int key_tiles = (shape.keys + Attention::keys - 1) / Attention::keys;
   if constexpr (Rule::is_local) {
     const std::int64_t seen = shape.rule.left + shape.rule.right + Attention::block_rows / shape.group + 2;
@@ -566,9 +542,9 @@ bool warpgroup_attention(const Q& q, const View<const Cached, 4>& k, const View<
   constexpr float log2_e = 1.44269504f;  // exponentials are powers of two
   Rule rule = wide.rule;
   if constexpr (Rule::is_local) rule.cap *= log2_e;
-  const WarpgroupShape<Rule> shape{narrow(wide.B),     narrow(wide.S),      narrow(wide.H),
-                                   narrow(wide.D),     narrow(wide.keys),   narrow(wide.key_heads),
-                                   narrow(wide.group), wide.scale * log2_e, rule};
+  const WarpgroupShape<Rule> shape{
+      narrow(wide.B),         narrow(wide.S),     narrow(wide.H),      narrow(wide.D), narrow(wide.keys),
+      narrow(wide.key_heads), narrow(wide.group), wide.scale * log2_e, rule,           Divider(wide.group)};
   const auto launch = [&]<int Width>(std::integral_constant<int, Width>) {
     constexpr bool converts = !std::is_same_v<T, Cached>;
     if constexpr (!converts || Width > 64) {
