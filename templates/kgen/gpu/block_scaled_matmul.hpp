@@ -24,8 +24,8 @@ struct BlockScales {
   }
 };
 
-// A line's scales of some blocks, asked for together: where each thread has lines of its own, memory brings more of each
-// than is asked for. Of more blocks there are no registers.
+// A line's scales of some blocks, asked for together: where each thread has lines of its own, memory brings more of
+// each than is asked for. Of more blocks there are no registers.
 inline constexpr int most_scales_ahead = 2;
 template <int Count>
 struct ScalesAhead {
