@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <tuple>
 #include <utility>
 
 #include "kgen/line.hpp"
@@ -22,6 +21,12 @@ template <class A>
 inline constexpr bool is_lanes = false;
 template <class T, int W>
 inline constexpr bool is_lanes<Vec<T, W>> = true;
+
+// Lanes that fill a register of so many bytes.
+template <int Bytes, class A>
+inline constexpr bool is_register = false;
+template <int Bytes, class T, int W>
+inline constexpr bool is_register<Bytes, Vec<T, W>> = (sizeof(Vec<T, W>) == Bytes) && register_bytes >= Bytes;
 
 // One for the whole row: a scalar stands for a row of equal elements. A vector is one of each of several rows.
 template <class A>
@@ -44,22 +49,58 @@ KGEN_FN auto row_value(const A& row, [[maybe_unused]] const At& at) {
   }
 }
 
+// What an expression is of. Members: gcc copies the bases that a std::tuple is made of as bytes, in memory, and reads
+// back in one piece what was stored in two, which waits until every store before it is done; then no line is computed
+// while another one is.
+template <class First, class... Rest>
+struct Operands {
+  First first;
+  Operands<Rest...> rest;
+
+  template <int I>
+  KGEN_FN const auto& get() const {
+    if constexpr (I == 0) {
+      return first;
+    } else {
+      return rest.template get<I - 1>();
+    }
+  }
+};
+template <class Last>
+struct Operands<Last> {
+  Last last;
+
+  template <int I>
+  KGEN_FN const Last& get() const {
+    static_assert(I == 0);
+    return last;
+  }
+};
+template <class Last>
+KGEN_FN Operands<Last> operands_of(const Last& last) {
+  return {last};
+}
+template <class First, class Second, class... Rest>
+KGEN_FN Operands<First, Second, Rest...> operands_of(const First& first, const Second& second, const Rest&... rest) {
+  return {first, operands_of(second, rest...)};
+}
+
 template <class Functor, class... A>
 struct RowMap {
   static constexpr int size = 1 + (row_size<A> + ...);
   // Without bytes of padding, which gcc copies expressions through memory for.
   [[no_unique_address]] Functor functor;
-  std::tuple<A...> operands;
+  Operands<A...> operands;
 
   template <int W, class At>
   KGEN_FN auto value(const At& at) const {
-    return value<W>(at, std::index_sequence_for<A...>{});
+    return value<W>(at, std::make_integer_sequence<int, sizeof...(A)>{});
   }
 
  private:
-  template <int W, class At, std::size_t... I>
-  KGEN_FN auto value(const At& at, std::index_sequence<I...>) const {
-    return functor.apply(row_value<W>(std::get<I>(operands), at)...);
+  template <int W, class At, int... I>
+  KGEN_FN auto value(const At& at, std::integer_sequence<int, I...>) const {
+    return functor.apply(row_value<W>(operands.template get<I>(), at)...);
   }
 };
 
@@ -69,7 +110,7 @@ KGEN_FN auto map_row(Row& row, const Functor& functor, const A&... operands) {
   if constexpr ((PerRow<A> && ...)) {
     return functor.apply(operands...);
   } else {
-    const RowMap<Functor, A...> result{functor, {operands...}};
+    const RowMap<Functor, A...> result{functor, operands_of(operands...)};
     if constexpr (RowMap<Functor, A...>::size > row_size_limit) {
       return row.keep(result);
     } else {
@@ -117,11 +158,29 @@ KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x,
   }
 }
 
+#if !defined(KGEN_GPU)
+// Combines lanes with those `By` behind, to By = 1: lane 0 is that of all.
+template <class Reduction, int By, class T, int W>
+KGEN_FN Vec<T, 1> collapse_by(const Vec<T, W>& partial) {
+  const Vec<T, W> combined = Reduction::combine(partial, turned<By>(partial));
+  if constexpr (By == 1) {
+    return Vec<T, 1>(combined[0]);
+  } else {
+    return collapse_by<Reduction, By / 2>(combined);
+  }
+}
+#endif
+
 // The partial result of all lanes.
 template <class Reduction, int W, class Partial>
 KGEN_FN auto collapse(const Partial& partial) {
   if constexpr (W == 1) {
     return partial;
+#if !defined(KGEN_GPU)
+  } else if constexpr (is_register<16, Partial>) {
+    // Not in halves, which are less than any register: to the same bits.
+    return collapse_by<Reduction, W / 2>(partial);
+#endif
   } else {
     return collapse<Reduction, W / 2>(Reduction::combine(low_half(partial), high_half(partial)));
   }

@@ -266,6 +266,20 @@ KGEN_FN Vec<T, 2 * W> concatenate(const Vec<T, W>& low, const Vec<T, W>& high) {
 
 #if !defined(KGEN_GPU)
 namespace detail {
+template <int By, class T, int W, int... I>
+KGEN_FN Vec<T, W> turned(const Vec<T, W>& v, std::integer_sequence<int, I...>) {
+  Vec<T, W> result;
+  result.data = __builtin_shufflevector(v.data, v.data, (I + By) % W...);
+  return result;
+}
+}  // namespace detail
+// Lane i of the result, one register, is lane i + By, from the first on again behind the last.
+template <int By, class T, int W>
+KGEN_FN Vec<T, W> turned(const Vec<T, W>& v) {
+  return detail::turned<By>(v, std::make_integer_sequence<int, W>{});
+}
+
+namespace detail {
 template <class T, int W, int... I>
 Vec<T, W> even_lanes(const Vec<T, W>& low, const Vec<T, W>& high, std::integer_sequence<int, I...>) {
   Vec<T, W> result;

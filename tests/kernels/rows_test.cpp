@@ -186,6 +186,7 @@ TEST_CASE("lines of known length, dense and not") {
   check_known_length<1>();
   check_known_length<7>();
   check_known_length<16>();
+  check_known_length<24>();
   check_known_length<49>();
   check_known_length<100>();
   check_known_length<256>();

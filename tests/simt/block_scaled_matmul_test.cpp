@@ -94,6 +94,13 @@ TEST_CASE("block scales: one for each column, for a few, and for all") {
   }
 }
 
+TEST_CASE("block scales: more of them than stages, in vectors and not, and than a warp has lanes") {
+  for (const auto& [K, width] : {std::pair{1024, 128}, {1152, 128}, {1024, 3}, {4224, 128}}) {
+    const Scaled given(3, 40, K, width);
+    check(given, given.right(), "block_scaled_matmul x", short_sums);
+  }
+}
+
 TEST_CASE("block scales: operands in no order that the copy engine takes") {
   const Scaled odd(66, 140, 261, 128);
   const auto across = random_tensor<f8e4m3>(Index<2>{261, 140}, 7);

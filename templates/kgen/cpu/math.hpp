@@ -16,6 +16,12 @@
 
 namespace kgen::cpu {
 
+// A function that has a faster form for one lane, to the same bits.
+template <class Function, class T>
+concept OfOne = requires(T x) {
+  Function::of_one(x);
+};
+
 // function(registers...) for each register of the vectors, or of vectors as wide as one where it takes those; for each
 // lane where it takes scalars.
 template <class Function, class T, int W, class... Rest>
@@ -30,6 +36,10 @@ KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest
   } else if constexpr (W > lanes) {
     result = concatenate(on_registers(function, low_half(v), low_half(rest)...),
                          on_registers(function, high_half(v), high_half(rest)...));
+  } else if constexpr (W == 1 && OfOne<Function, T>) {
+    result.data = Function::of_one(v.data);
+  } else if constexpr (W == 1 && lanes > 1) {
+    result.data = on_registers(function, Vec<T, lanes>(v.data), Vec<typename Rest::lane_type, lanes>(rest.data)...)[0];
   } else if constexpr (W < lanes) {
     result = low_half(on_registers(function, concatenate(v, v), concatenate(rest, rest)...));
   } else if constexpr (takes_vectors) {
@@ -161,6 +171,10 @@ struct SqrtFunction {
 #if defined(KGEN_REGISTERS)
   KGEN_FN Floats operator()(Floats x) const { return square_root(x); }
   KGEN_FN Doubles operator()(Doubles x) const { return square_root(x); }
+  template <std::floating_point T>
+  KGEN_FN static T of_one(T x) {
+    return square_root(x);
+  }
 #else
   float operator()(float x) const { return std::sqrt(x); }
   double operator()(double x) const { return std::sqrt(x); }

@@ -12,6 +12,10 @@ namespace kgen::cpu {
 
 #define KGEN_REGISTERS 1
 
+// Of one lane, which a whole register would take several times as long for.
+KGEN_FN float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+KGEN_FN double square_root(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_set_sd(x), _mm_set_sd(x))); }
+
 #if defined(KGEN_AVX512)
 
 using Floats = __m512;

@@ -7,6 +7,7 @@
 
 #include "kgen/cpu/caches.hpp"
 #include "kgen/cpu/elementwise.hpp"
+#include "kgen/cpu/known_line.hpp"
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/cpu/streaming.hpp"
@@ -27,19 +28,6 @@ struct RowLoad {
   template <int W>
   KGEN_FN auto value(const Index<K>& at) const {
     return view.template load<W>(at);
-  }
-};
-
-// A line that lies dense: no more than where it begins. A View of it, which expressions hold by value, gcc copies
-// through memory in pieces of one width that it reads back in another, which waits for the stores.
-template <class T>
-struct DenseLoad {
-  static constexpr int size = 1;
-  T* data;
-
-  template <int W>
-  KGEN_FN auto value(const Index<1>& at) const {
-    return View<T, 1>(data, Index<1>{}, Index<1>{1}).template load<W>(at);
   }
 };
 
@@ -151,6 +139,15 @@ class Row {
       Meeting* meeting, bool streams)
       : shape_(shape), outer_(outer), begin_(begin), end_(end), team_(team), meeting_(meeting), streams_(streams) {}
 
+  // The row at `outer`, of a known length, computed by one thread. The first `kept_in_lines` that are kept are in
+  // `lines`, of kept_bytes each.
+  Row(const Index<R>& shape, const Index<R - K>& outer, std::byte* lines) requires(Length > 0)
+      : Row(shape, outer, Index<K>{}, last_axes<K>(shape), Team{}, nullptr, false) {
+    lines_ = lines;
+  }
+  // Memory for these, of this thread.
+  static std::byte* lines() { return scratch<std::byte>(line_slot, kept_in_lines * kept_bytes); }
+
   // Of the loop: the row's axes are the last.
   KGEN_FN const Index<R>& shape() const { return shape_; }
 
@@ -189,6 +186,54 @@ class Row {
 
   template <class Reduction, class A>
   KGEN_FN auto reduce(const Reduction&, const A& row) {
+    if constexpr (Length > 0) {
+      return Reduction::finish(reduce_line<Reduction, Length>(row), Length);
+    } else {
+      return reduce_parts<Reduction>(row);
+    }
+  }
+
+  template <class A>
+  KGEN_FN auto keep(const A& row) {
+    if constexpr (Scalar<A>) {
+      return row;
+    } else if constexpr (Length > 0) {
+      using T = lane_t<A, K>;
+      std::byte* const line =
+          kept_ < kept_in_lines ? lines_ + kept_ * kept_bytes : scratch<std::byte>(slot(), kept_bytes);
+      ++kept_;
+      T* const kept = reinterpret_cast<T*>(line);
+      write_line<Length>(row, KeepLine<T>{kept});
+      return KeptLine<T>{kept};
+    } else {
+      using T = lane_t<A, K>;
+      const Index<K> extents = last_axes<K>(shape_);
+      const View<T, K> kept(scratch<T>(slot(), element_count(extents)), extents);
+      ++kept_;
+      write(kept, row, false, has_read_);
+      has_read_ = true;
+      return RowLoad<const T, K>{kept};
+    }
+  }
+
+  template <class T, class A>
+  KGEN_FN void store(const View<T, R>& view, const A& row) {
+    assert(view.shape() == shape_);
+    const View<T, K> to = row_of<T>(view);
+    if constexpr (Length > 0) {
+      write_line<Length>(row, DenseStore<T>{to.data()});
+    } else {
+      write(to, row, streams_ && view.stride(R - 1) == 1);
+    }
+  }
+  template <class T, Scalar S>
+  KGEN_FN void store_scalar(const View<T, R>& view, S scalar) {
+    if (team_.rank == 0) view.store(join(outer_, Index<K>{}), Vec<S, 1>(scalar));
+  }
+
+ private:
+  template <class Reduction, class A>
+  KGEN_FN auto reduce_parts(const A& row) {
     using T = lane_t<A, K>;
     // Additions in sequence lose accuracy, and what is read twice should still be in the first-level cache: this many
     // elements make one partial sum.
@@ -215,35 +260,6 @@ class Row {
     return Reduction::finish(over_team<Reduction>(total), element_count(extents));
   }
 
-  template <class A>
-  KGEN_FN auto keep(const A& row) {
-    if constexpr (Scalar<A>) {
-      return row;
-    } else {
-      using T = lane_t<A, K>;
-      const Index<K> extents = last_axes<K>(shape_);
-      const View<T, K> kept(scratch<T>(kept_++, element_count(extents)), extents);
-      write(kept, row, false, has_read_);
-      has_read_ = true;
-      if constexpr (Length > 0) {
-        return DenseLoad<const T>{kept.data()};
-      } else {
-        return RowLoad<const T, K>{kept};
-      }
-    }
-  }
-
-  template <class T, class A>
-  KGEN_FN void store(const View<T, R>& view, const A& row) {
-    assert(view.shape() == shape_);
-    write(row_of<T>(view), row, Length == 0 && streams_ && view.stride(R - 1) == 1);
-  }
-  template <class T, Scalar S>
-  KGEN_FN void store_scalar(const View<T, R>& view, S scalar) {
-    if (team_.rank == 0) view.store(join(outer_, Index<K>{}), Vec<S, 1>(scalar));
-  }
-
- private:
   template <class T, class U>
   KGEN_FN View<T, K> row_of(const View<U, R>& view) const {
     return row_of<T>(view, outer_);
@@ -345,8 +361,11 @@ class Row {
     return total;
   }
 
-  // Behind all those that rows are kept in.
-  static constexpr std::size_t stream_slot = 32;
+  // Slots of scratch: of what goes past the caches, or of all lines; and behind it one for each row that is kept.
+  static constexpr std::size_t stream_slot = 0, line_slot = 0;
+  static constexpr std::size_t kept_in_lines = 32;
+  static constexpr std::size_t kept_bytes = KnownLine<Length>::kept_bytes;
+  KGEN_FN std::size_t slot() const { return 1 + kept_; }
 
   Index<R> shape_;
   Index<R - K> outer_;
@@ -356,7 +375,8 @@ class Row {
   bool streams_;
   bool has_read_ = false;  // what it computes from was read before
   ComingRow coming_;
-  int kept_ = 0;
+  std::size_t kept_ = 0;
+  std::byte* lines_ = nullptr;
   unsigned meetings_ = 0;
 };
 
@@ -405,13 +425,24 @@ bool has_dense_lines(const Program& program) {
 }
 
 // Rows that one thread computes.
-template <int K, std::int64_t Length, int R, class Program>
-void own_rows(Index<R> shape, const Program& program, const Range& part, bool streams) {
-  if constexpr (Length > 0) shape[R - 1] = Length;
+template <int K, int R, class Program>
+void own_rows(const Index<R>& shape, const Program& program, const Range& part, bool streams) {
   const Index<R - K> outer_shape = first_axes<R - K>(shape);
   for (std::int64_t i = part.begin; i < part.end; ++i) {
-    Row<R, K, Length> row(shape, unflatten(i, outer_shape), Index<K>{}, last_axes<K>(shape), Team{}, nullptr, streams);
+    Row<R, K> row(shape, unflatten(i, outer_shape), Index<K>{}, last_axes<K>(shape), Team{}, nullptr, streams);
     program(row);
+  }
+}
+// The same of lines of `Length` elements of which all Views lie dense.
+template <std::int64_t Length, int R, class Program>
+void own_lines(Index<R> shape, const Program& program, const Range& part) {
+  using Line = Row<R, 1, Length>;
+  shape[R - 1] = Length;
+  const Index<R - 1> outer_shape = first_axes<R - 1>(shape);
+  std::byte* const lines = Line::lines();
+  for (std::int64_t i = part.begin; i < part.end; ++i) {
+    Line line(shape, unflatten(i, outer_shape), lines);
+    program(line);
   }
 }
 
@@ -431,7 +462,10 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
   const bool knows = known > 0 && !streams && has_dense_lines<R>(program);
   parallel(static_cast<int>(std::min<std::int64_t>(threads, outer)), [&](Team team) {
     const Range part = team.part(outer);
-    knows ? own_rows<K, known>(shape, program, part, false) : own_rows<K, 0>(shape, program, part, streams);
+    if constexpr (known > 0) {
+      if (knows) return own_lines<known>(shape, program, part);
+    }
+    own_rows<K>(shape, program, part, streams);
     if (streams) finish_streaming();
   });
 }

@@ -14,41 +14,89 @@ namespace kgen::gpu {
 
 // Scales of blocks of 128 of the depth.
 struct BlockScales {
-  View<const float, 2> rows;     // [M, blocks]
-  View<const float, 2> columns;  // [blocks, N / width, rounded up]
-  Divider width;                 // columns that share a scale
+  View<const float, 2> rows;    // [M, blocks]
+  View<const float, 2> groups;  // of columns: [N / width, rounded up, blocks]
+  Divider width;                // columns that share a scale
 
-  KGEN_FN float of_row(int row, int block) const { return rows.load<1>(Index<2>{row, block}).data; }
-  KGEN_FN float of_group(int group, int block) const { return columns.load<1>(Index<2>{block, group}).data; }
   KGEN_FN int group(int column) const {
     auto within = static_cast<std::uint32_t>(column);
     return static_cast<int>(width.split(within));
   }
 };
 
-// Tiles of 128 rows and so many columns. Shared: the 128 columns from a multiple of 128 on have one scale, or all have;
-// else each thread takes those of its own columns, of which it must not have many.
+// A line's scales of some blocks, which are asked for together: of lines that each thread has its own of, a load brings
+// little of what memory gives at a time.
+inline constexpr int most_scales_ahead = 4;
+template <int Count>
+struct ScalesAhead {
+  static constexpr int count = Count;
+  float of[count];
+
+  // Of blocks from `first` on, as far as `blocks`.
+  KGEN_FN void ask(const View<const float, 1>& line, int first, int blocks) {
+    if (line.access().vectors && first + count <= blocks) {
+      const auto some = line.with_access({true, true}).template load<count>(Index<1>{first});
+      KGEN_UNROLL
+      for (int i = 0; i < count; ++i) of[i] = some[i];
+    } else {
+      KGEN_UNROLL
+      for (int i = 0; i < count; ++i) {
+        if (first + i < blocks) of[i] = line.template load<1>(Index<1>{first + i}).data;
+      }
+    }
+  }
+};
+
+// Tiles of 128 rows and so many columns of both operands and their scales. Shared: the 128 columns from a multiple of
+// 128 on have one scale, or all have, by which those of rows are multiplied already; else each column has its own.
+template <int Columns, bool Shared>
+struct alignas(tile_alignment) ScaledTiles : OperandTiles<f8e4m3, Columns> {
+  static constexpr int held = Columns < 128 ? Columns : 128, parts = Columns / held;  // columns multiplied at a time
+  float of_rows[parts][OperandTiles<f8e4m3, Columns>::rows];
+  float of_columns[Shared ? 1 : Columns];
+  static_assert(Shared || parts == 1);
+};
+
 template <int Columns, bool Shared, class Loads>
 struct BlockScaledMatmul {
   using T = f8e4m3;
   using Tiles = WarpgroupMatmul<T, Columns, true, Loads>;
-  using Pipeline = typename Tiles::Pipeline;
-  static constexpr int depth = Tiles::depth, held = Columns < 128 ? Columns : 128;  // columns multiplied at a time
-  static constexpr int parts = Columns / held;
-  static_assert(depth == scaled_depth && (Shared || parts == 1));
+  using Stage = ScaledTiles<Columns, Shared>;
+  using Order = typename Tiles::Order;
+  using Ahead = ScalesAhead<Shared ? most_scales_ahead : 1>;
+  // Behind the first warp, of which a thread has the copy engine bring tiles.
+  static constexpr int scaling_warps = 2, scaling_threads = scaling_warps * wave_size;
+  using Pipeline = TilePipeline<Stage, Tiles::stages, Loads::threads, Tiles::blocks, scaling_warps>;
+  static constexpr int depth = Tiles::depth, held = Stage::held, parts = Stage::parts;
+  static constexpr int threads = Tiles::threads, blocks = Tiles::blocks;
+  static constexpr bool by_engine = Tiles::by_engine;
+  // Registers of a thread that loads or scales, and of one that multiplies: together those that the launch gives.
+  static constexpr int loading_registers = 56, multiplying_registers = (3 * 168 - loading_registers) / 2;
+  static_assert(depth == scaled_depth && by_engine);
+
+  KGEN_FN static Pipeline pipeline(SharedMemory& memory) {
+    return Pipeline(memory, Tiles::multiplying_threads / wave_size, static_cast<int>(sizeof(OperandTiles<T, Columns>)));
+  }
 
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
   template <class C>
-  KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const BlockScales& scales,
-                               const WarpgroupMatmulShape<1>& shape) {
+  KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<1>& shape) {
     const auto body = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       float sums[Count][Columns / 2] = {};
-      const Index<2> extents{shape.M, end};
-      add_stages(pipeline, sums[0], scales, origin, extents, shape.steps(depth));
-      Tiles::template emit_tile<true>(sums, sink, origin, extents, shape.lanes);
+      add_stages(pipeline, sums[0], shape.steps(depth));
+      Tiles::template emit_tile<true>(sums, sink, origin, Index<2>{shape.M, end}, shape.lanes);
     };
-    using Order = typename Tiles::Order;
     for (int tile = Order::first(); tile < shape.tiles; tile += Order::step()) Order::at(tile, c, shape, body);
+  }
+
+  // The scaling warps: write the scales of all tiles of a block to its stages.
+  template <class C>
+  KGEN_FN static void scale(Pipeline& pipeline, const C& c, const BlockScales& scales,
+                            const WarpgroupMatmulShape<1>& shape) {
+    const auto fill = [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      fill_tile(pipeline, scales, origin, Index<2>{shape.M, end}, shape.steps(depth));
+    };
+    for (int tile = Order::first(); tile < shape.tiles; tile += Order::step()) Order::at(tile, c, shape, fill);
   }
 
  private:
@@ -57,26 +105,95 @@ struct BlockScaledMatmul {
     const int last = static_cast<int>(end) - 1, at = static_cast<int>(place);
     return at < last ? at : last;
   }
-  // The first of a thread's two rows, which are 8 apart, as WarpgroupSums has them.
-  KGEN_FN static std::int64_t first_row(Index<2> origin) {
-    const int thread = thread_index() % warpgroup_threads;
-    return origin[0] + Tiles::first_row() + thread / wave_size * 16 + thread % wave_size / 4;
+
+  // select<0>() asserts, and a call behind which nothing comes back makes products wait for each other.
+  KGEN_FN static View<const float, 1> line(const View<const float, 2>& scales, int number) {
+    const View<const float, 1> line(scales.data() + number * scales.stride(0), Index<1>{scales.extent(1)},
+                                    Index<1>{scales.stride(1)});
+    return line.with_access({scales.access().vectors, true});
   }
 
-  KGEN_FN static void add_stages(Pipeline& pipeline, float (&sums)[Columns / 2], const BlockScales& scales,
-                                 Index<2> origin, Index<2> extents, int steps) {
-    const int a = Tiles::first_row() * depth;
-    int rows[2], groups[parts];
-    KGEN_UNROLL
-    for (int i = 0; i < 2; ++i) rows[i] = before(first_row(origin) + 8 * i, extents[0]);
-    KGEN_UNROLL
-    for (int i = 0; i < parts; ++i) groups[i] = scales.group(before(origin[1] + i * held, extents[1]));
+  // The scales of a tile that a thread of the scaling warps writes: those of some rows, and of the columns' groups or
+  // of some columns.
+  struct OwnScales {
+    static constexpr int rows = Stage::rows / scaling_threads, columns = Shared ? parts : Columns / scaling_threads;
+    View<const float, 1> row[rows], column[columns];
+    Ahead of_rows[rows], of_columns[Shared ? 1 : columns];
+    float of_groups[Shared ? parts : 1] = {};  // of 32 blocks: each lane has that of one
+    int thread = thread_index() - wave_size;
+
+    KGEN_FN OwnScales(const BlockScales& scales, Index<2> origin, Index<2> extents) {
+      KGEN_UNROLL
+      for (int i = 0; i < rows; ++i) {
+        row[i] = line(scales.rows, before(origin[0] + thread + i * scaling_threads, extents[0]));
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < columns; ++i) {
+        const int place = Shared ? i * held : thread + i * scaling_threads;
+        column[i] = line(scales.groups, scales.group(before(origin[1] + place, extents[1])));
+      }
+    }
+
+    // Of blocks from `first` on, as far as `blocks`.
+    KGEN_FN void ask(int first, int blocks) {
+      KGEN_UNROLL
+      for (int i = 0; i < rows; ++i) of_rows[i].ask(row[i], first, blocks);
+      KGEN_UNROLL
+      for (int i = 0; i < columns; ++i) {
+        if constexpr (!Shared) {
+          of_columns[i].ask(column[i], first, blocks);
+        } else if (first % wave_size == 0) {
+          of_groups[i] = column[i].template load<1>(Index<1>{before(first + thread % wave_size, blocks)}).data;
+        }
+      }
+    }
+
+    // Of block `first` + i of those asked for.
+    KGEN_FN void fill(Pipeline& pipeline, int first, int i) const {
+      float factors[parts];
+      KGEN_UNROLL
+      for (int part = 0; part < parts; ++part) {
+        factors[part] = Shared ? of_lane(of_groups[part], (first + i) % wave_size) : 1;
+      }
+      const auto stage = pipeline.join();
+      KGEN_UNROLL
+      for (int each = 0; each < rows; ++each) {
+        KGEN_UNROLL
+        for (int part = 0; part < parts; ++part) {
+          stage->of_rows[part][thread + each * scaling_threads] = of_rows[each].of[i] * factors[part];
+        }
+      }
+      if constexpr (!Shared) {
+        KGEN_UNROLL
+        for (int each = 0; each < columns; ++each) {
+          stage->of_columns[thread + each * scaling_threads] = of_columns[each].of[i];
+        }
+      }
+    }
+
+   private:
+    KGEN_FN static float of_lane(float value, int lane) {
+      return std::bit_cast<float>(shuffle_from(std::bit_cast<std::uint32_t>(value), lane, wave_size, Where::here()));
+    }
+  };
+
+  KGEN_FN static void fill_tile(Pipeline& pipeline, const BlockScales& scales, Index<2> origin, Index<2> extents,
+                                int steps) {
+    OwnScales own(scales, origin, extents);
+    KGEN_NO_UNROLL
+    for (int first = 0; first < steps; first += Ahead::count) {
+      own.ask(first, steps);
+      KGEN_UNROLL
+      for (int i = 0; i < Ahead::count; ++i) {
+        if (first + i < steps) own.fill(pipeline, first, i);
+      }
+    }
+  }
+
+  KGEN_FN static void add_stages(Pipeline& pipeline, float (&sums)[Columns / 2], int steps) {
+    const int a = Tiles::first_row() * depth, thread = thread_index() % warpgroup_threads;
+    const int row = Tiles::first_row() + thread / wave_size * 16 + thread % wave_size / 4;  // and 8 behind it
     for (int block = 0; block < steps; ++block) {
-      float of_rows[2], of_columns[parts];
-      KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) of_rows[i] = scales.of_row(rows[i], block);
-      KGEN_UNROLL
-      for (int i = 0; i < parts; ++i) of_columns[i] = scales.of_group(groups[i], block);
       auto stage = pipeline.read();
       KGEN_UNROLL
       for (int i = 0; i < parts; ++i) {
@@ -84,35 +201,24 @@ struct BlockScaledMatmul {
         wgmma_fence();
         WarpgroupProduct<T, held, true>::multiply(part, stage->a + a, stage->b + i * held * depth, false);
         wgmma_commit();
+        const float of_rows[] = {stage->of_rows[i][row], stage->of_rows[i][row + 8]};
         wgmma_wait<0>();
         settle(part);
-        if (i + 1 == parts) stage = {};  // what is added up needs no more of it
-        if constexpr (Shared) {
-          add(sums, i * held / 2, part, {of_rows[0] * of_columns[i], of_rows[1] * of_columns[i]});
-        } else {
-          add_columns(sums, part, of_rows, scales, block, origin, extents);
-        }
+        if (Shared && i + 1 == parts) stage = {};  // what is added up needs no more of it
+        add(sums, i * held / 2, part, of_rows, stage);
+        if (!Shared) wave_barrier();  // what all lanes have read
       }
     }
   }
 
   // Of four neighbours among a thread's sums two are of either row, and of two columns that are neighbours.
   KGEN_FN static void add(float (&sums)[Columns / 2], int first, const float (&part)[held / 2],
-                          const float (&factors)[2]) {
+                          const float (&of_rows)[2], const typename Pipeline::Reading& stage) {
     KGEN_UNROLL
-    for (int i = 0; i < held / 2; ++i) sums[first + i] += part[i] * factors[i / 2 % 2];
-  }
-  KGEN_FN static void add_columns(float (&sums)[Columns / 2], const float (&part)[held / 2], const float (&of_rows)[2],
-                                  const BlockScales& scales, int block, Index<2> origin, Index<2> extents) {
-    KGEN_UNROLL
-    for (int i = 0; i < held / 2; i += 4) {
-      KGEN_UNROLL
-      for (int one = 0; one < 2; ++one) {
-        const std::int64_t column = origin[1] + thread_index() % 4 * 2 + i * 2 + one;
-        const float scale = scales.of_group(scales.group(before(column, extents[1])), block);
-        sums[i + one] += part[i + one] * (of_rows[0] * scale);
-        sums[i + 2 + one] += part[i + 2 + one] * (of_rows[1] * scale);
-      }
+    for (int i = 0; i < held / 2; ++i) {
+      float factor = of_rows[i / 2 % 2];
+      if constexpr (!Shared) factor *= stage->of_columns[i / 4 * 8 + thread_index() % 4 * 2 + i % 2];
+      sums[first + i] += part[i] * factor;
     }
   }
 };
@@ -125,14 +231,16 @@ block_scaled_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, const KGEN_GRID
     using Matmul = BlockScaledMatmul<Columns, Shared, Loads>;
     using Tiles = typename Matmul::Tiles;
     SharedMemory shared;
-    typename Matmul::Pipeline pipeline(shared, Tiles::multiplying_threads / wave_size);
+    auto pipeline = Matmul::pipeline(shared);
     take_turn();
     if (thread_index() < Tiles::loading_threads) {
-      hold_registers<Tiles::loading_registers, RegisterShare::less>();
+      hold_registers<Matmul::loading_registers, RegisterShare::less>();
+      const int warp = thread_index() / wave_size;
       if (thread_index() < Loads::threads) Tiles::load(pipeline, loads, ahead, c, shape);
+      if (warp > 0 && warp <= Matmul::scaling_warps) Matmul::scale(pipeline, c, scales, shape);
     } else {
-      hold_registers<Tiles::multiplying_registers, RegisterShare::more>();
-      Matmul::multiply(pipeline, c, scales, shape);
+      hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
+      Matmul::multiply(pipeline, c, shape);
     }
   }
 }
@@ -148,7 +256,7 @@ bool launch_block_scaled(const A& a, const B& b, const BlockScales& scales, cons
                          const WarpgroupMatmulShape<1>& shape, const DeviceLimits& limits, Stream stream) {
   using Tiles = OperandTiles<f8e4m3, Columns>;
   using Loads = BlockScaledTiles<Columns>;
-  return launch_tiles<WarpgroupMatmul<f8e4m3, Columns, true, Loads>, Columns>(
+  return launch_tiles<BlockScaledMatmul<Columns, Shared, Loads>, Columns>(
       block_scaled_matmul_kernel<Columns, Shared, Loads, C>, c, shape, limits, stream,
       [&] {
         const auto made = engine_tiles<f8e4m3, Tiles, true>(a, b, c);
@@ -168,10 +276,10 @@ bool warpgroup_block_scaled_matmul(const A& a, const B& b, const BlockScales& sc
   const bool shared = width % 128 == 0 || width >= shape.N[0];
   const auto runs = [&] {
     using Loads = BlockScaledTiles<128>;
-    using Tiles = WarpgroupMatmul<f8e4m3, 128, true, Loads>;
+    using Matmul = BlockScaledMatmul<128, false, Loads>;
     const auto kernel = block_scaled_matmul_kernel<128, false, Loads, C>;
-    return limits.shared_bytes >= Tiles::Pipeline::shared() &&
-           runs_warpgroups(reinterpret_cast<const void*>(kernel), Tiles::threads);
+    return limits.shared_bytes >= Matmul::Pipeline::shared() &&
+           runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   };
   const auto multiply = [&](const auto& left, const auto& right) {
     if (!shared) return launch_block_scaled<128, false>(left, right, scales, c, shape, limits, stream);
@@ -193,7 +301,9 @@ void block_scaled_matmul(const A& a, const B& b, const RowScales& a_scale, const
 #if defined(KGEN_WARPGROUPS)
   if constexpr (is_memory_of<f8e4m3, A> && is_memory_of<f8e4m3, B> && !uses_rows<C>) {
     if (width > 0 && width < std::int64_t{1} << 31) {
-      const BlockScales scales{a_scale, b_scale, Divider(width)};
+      const View<const float, 2> of_rows = a_scale, of_columns = b_scale;
+      const auto seen = [](const auto& view) { return view.with_access({has_vectors(view, most_scales_ahead)}); };
+      const BlockScales scales{seen(of_rows), seen(of_columns.template permute<1, 0>()), Divider(width)};
       if (warpgroup_block_scaled_matmul(a, b, scales, width, c, stream)) return;
     }
   }

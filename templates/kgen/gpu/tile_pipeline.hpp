@@ -10,12 +10,16 @@
 
 namespace kgen::gpu {
 
+// By whom a stage is filled: the copy engine, warps that write for the tensor cores, or such as write for warps alone.
+enum class Filler { engine, copies, joins };
+
 // What is acquired is released: a stage is Filling until all bytes of a `Stage` have come, then Reading for as long as
 // each of the reading warps holds it, then free for what comes next. Each thread counts the stages for itself.
 // FillingThreads: 1, which has the copy engine bring all of a stage, or so many that write it. Blocks: of a cluster,
 // which bring some of each stage for all of them: it is free when the reading warps of all have let go of it. They fill
-// and read as many.
-template <class Stage, int Stages, int FillingThreads, int Blocks = 1>
+// and read as many. JoiningWarps: others that write what the engine does not bring of each stage, and the tensor cores
+// do not read.
+template <class Stage, int Stages, int FillingThreads, int Blocks = 1, int JoiningWarps = 0>
 class TilePipeline {
   static constexpr bool by_engine = FillingThreads == 1;
   static_assert(by_engine || Blocks == 1);
@@ -37,7 +41,7 @@ class TilePipeline {
     const std::conditional_t<Blocks == 1, BlockPhase, ClusterPhase> making;
     if (thread_index() == 0) {
       for (int i = 0; i < Stages; ++i) {
-        full_[i].init(by_engine ? 1 : filling_warps);
+        full_[i].init((by_engine ? 1 : filling_warps) + JoiningWarps);
         empty_[i].init(Blocks * reading_warps);
       }
       publish_mbarriers();
@@ -45,20 +49,21 @@ class TilePipeline {
   }
 
   // A free stage. It is full when all have let go of it, and the engine has brought it.
-  class Filling {
+  template <Filler By>
+  class FillingBy {
    public:
-    KGEN_FN Filling(Stage& stage, Mbarrier& full, int bytes) : stage_(stage), full_(full) {
-      if constexpr (by_engine) full_.arrive_and_expect(bytes);
+    KGEN_FN FillingBy(Stage& stage, Mbarrier& full, int bytes) : stage_(stage), full_(full) {
+      if constexpr (By == Filler::engine) full_.arrive_and_expect(bytes);
     }
-    KGEN_FN ~Filling() {
-      if constexpr (!by_engine) {
-        fence_async_proxy();
+    KGEN_FN ~FillingBy() {
+      if constexpr (By != Filler::engine) {
+        if constexpr (By == Filler::copies) fence_async_proxy();
         wave_barrier();
         if (thread_index() % wave_size == 0) full_.arrive();
       }
     }
-    Filling(const Filling&) = delete;
-    Filling& operator=(const Filling&) = delete;
+    FillingBy(const FillingBy&) = delete;
+    FillingBy& operator=(const FillingBy&) = delete;
     KGEN_FN Stage* operator->() const { return &stage_; }
     KGEN_FN Mbarrier& arrival() const { return full_; }
 
@@ -66,6 +71,8 @@ class TilePipeline {
     Stage& stage_;
     Mbarrier& full_;
   };
+  using Filling = FillingBy<by_engine ? Filler::engine : Filler::copies>;
+  using Joining = FillingBy<Filler::joins>;
 
   // A full stage, given back when this goes.
   class Reading {
@@ -103,6 +110,12 @@ class TilePipeline {
     empty_[slot_].wait(phase_ ^ 1);
     const int slot = next();
     return Filling(stages_[slot], full_[slot], bytes_);
+  }
+  // By each of the joining warps, for each stage.
+  KGEN_FN Joining join() {
+    empty_[slot_].wait(phase_ ^ 1);
+    const int slot = next();
+    return Joining(stages_[slot], full_[slot], 0);
   }
   KGEN_FN Reading read() {
     full_[slot_].wait(phase_);

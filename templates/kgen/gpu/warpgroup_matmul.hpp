@@ -169,9 +169,10 @@ struct WarpgroupMatmul {
   // Columns of which each stage's product is held beside the sums, where it is.
   static constexpr int held_columns = by_engine ? 128 : 64;
 
-  // Fills stage after stage of all tiles of a block, and asks for what the sink will read of them.
-  template <int Products, class C>
-  KGEN_FN static void load(Pipeline& pipeline, const Loads& loads, const RowsAhead& ahead, const C& c,
+  // Fills stage after stage of all tiles of a block, and asks for what the sink will read of them. Ring: a Pipeline, or
+  // one whose stages have something beside the tiles.
+  template <class Ring, int Products, class C>
+  KGEN_FN static void load(Ring& pipeline, const Loads& loads, const RowsAhead& ahead, const C& c,
                            const WarpgroupMatmulShape<Products>& shape) {
     const int first = Order::first(), step = Order::step();
     const int behind = ahead.count > 0 ? tiles_behind(shape.steps(depth)) * step : 0;
@@ -231,8 +232,8 @@ struct WarpgroupMatmul {
   // is asked for earlier, the cache, which all multiprocessors share, has lost again when it is needed.
   KGEN_FN static int tiles_behind(int steps) { return steps > 0 ? stages / steps : 0; }
 
-  template <int Products, class C>
-  KGEN_FN static void fill_tile(Pipeline& pipeline, const Loads& loads, const C& c,
+  template <class Ring, int Products, class C>
+  KGEN_FN static void fill_tile(Ring& pipeline, const Loads& loads, const C& c,
                                 const WarpgroupMatmulShape<Products>& shape, int number) {
     const auto fill = [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t) KGEN_LAMBDA {
       auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]));
