@@ -237,6 +237,24 @@ TEST_CASE("convolution: every channel by itself") {
   }
 }
 
+TEST_CASE("convolution: every channel of an image of bf16 by itself, wherever it lies") {
+  std::vector<Case> all(std::begin(cases), std::end(cases));
+  all.push_back({{1, 3, 1200, 130}, {3, 2, 1, 1}, {1, 1}, {1, 1, 1, 1}});  // not all channels are converted at a time
+  all.push_back({{2, 9, 23, 70}, {3, 3, 1, 1}, {2, 1}, {2, 1, 2, 1}, {2, 2}});
+  for (const Case& whole : all) {
+    const Case c = depthwise(whole);
+    const auto wide = random_tensor<bf16>(Index<4>{c.x[0], c.x[1], c.x[2], c.x[3] + 3}, 1);
+    const auto x = wide.view().slice<3>(1, c.x[3]).flip<1>().flip<2>();
+    const auto filters = random_tensor<bf16>(c.filters, 2);
+    Tensor<float, 4> out(c.result());
+    depthwise_conv2d(x, filters.view(), c.strides, c.pads, c.dilations, out.view());
+    for_each_position(out.shape, [&](Index<4> at) {
+      const auto [sum, magnitude] = exact(c, x, filters.view(), at, unchanged);
+      REQUIRE(std::abs(element(out.view(), at) - sum) <= 2e-6 * (magnitude + 1e-30));
+    });
+  }
+}
+
 TEST_CASE("convolution: volumes, by groups and every channel by itself") {
   struct Volume {
     Index<5> x, filters;
@@ -251,16 +269,23 @@ TEST_CASE("convolution: volumes, by groups and every channel by itself") {
       {{1, 0, 2, 3, 2}, {1, 1, 1, 2, 3}, {1, 1, 1}, {1, 1, 1}, {1, 0, 0, 1, 0, 0}, 1},  // nothing but pads
   };
   for (const auto& [x_shape, filter_shape, strides, dilations, pads, group] : volumes) {
-    const auto x = random_tensor<float>(x_shape, 1), filters = random_tensor<float>(filter_shape, 2);
+    const auto narrow = random_tensor<bf16>(x_shape, 1), narrow_filters = random_tensor<bf16>(filter_shape, 2);
+    Tensor<float, 5> x(x_shape), filters(filter_shape);  // the same numbers
+    std::copy(narrow.elements.begin(), narrow.elements.end(), x.elements.begin());
+    std::copy(narrow_filters.elements.begin(), narrow_filters.elements.end(), filters.elements.begin());
     Index<5> shape{x_shape[0], 0, 0, 0, filter_shape[4]};
     for (int axis = 0; axis < 3; ++axis) {
       const std::int64_t padded = x_shape[axis + 1] + pads[axis] + pads[axis + 3];
       shape[axis + 1] = (padded - dilations[axis] * (filter_shape[axis] - 1) - 1) / strides[axis] + 1;
     }
-    Tensor<float, 5> out(shape), apart(shape);
+    Tensor<float, 5> out(shape), apart(shape), of_narrow(shape);
     conv3d(x.view(), filters.view(), strides, pads, dilations, group, out.view());
     const bool by_itself = group == x_shape[4];
-    if (by_itself) depthwise_conv3d(x.view(), filters.view(), strides, pads, dilations, apart.view());
+    if (by_itself) {
+      depthwise_conv3d(x.view(), filters.view(), strides, pads, dilations, apart.view());
+      depthwise_conv3d(narrow.view(), narrow_filters.view(), strides, pads, dilations, of_narrow.view());
+      CHECK(of_narrow.elements == apart.elements);
+    }
     for_each_position(shape, [&](Index<5> at) {
       const std::int64_t channels = filter_shape[3], first = at[4] / (filter_shape[4] / group) * channels;
       double sum = 0, magnitude = 0;
