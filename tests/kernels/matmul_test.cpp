@@ -125,6 +125,30 @@ TEST_CASE("every number of rows up to some tens, beside right operands in rows a
 }
 
 #if !defined(KGEN_GPU) && !defined(KGEN_SIMT)
+TEST_CASE_TEMPLATE("few rows beside every number of columns: infinity stays in its column", T,
+                   KGEN_TYPES((float), double, bf16)) {
+  constexpr std::int64_t K = 19;
+  for (std::int64_t M : {1, 3}) {
+    for (std::int64_t N = 1; N <= 70; ++N) {
+      const auto a = random_tensor<T>(Index<2>{M, K}, 1);
+      auto b = random_tensor<T>(Index<2>{K, N}, 2);
+      const std::int64_t column = N * 5 / 7;
+      b.elements[static_cast<std::size_t>(7 * N + column)] = T(infinity);
+      Tensor<compute_t<T>, 2> c(Index<2>{M, N});
+      matmul(a.view(), b.view(), c.view());
+      for_each_position(c.shape, [&](Index<2> at) {
+        double expected = 0;
+        for (std::int64_t k = 0; k < K; ++k) {
+          expected += element(a.view(), Index<2>{at[0], k}) * element(b.view(), Index<2>{k, at[1]});
+        }
+        INFO("M ", M, " N ", N, " at ", at[0], ", ", at[1]);
+        const double found = element(c.view(), at);
+        REQUIRE((at[1] == column ? std::isinf(found) : std::abs(found - expected) < 1e-4));
+      });
+    }
+  }
+}
+
 TEST_CASE("small right operands of whole registers: every number of rows, and nothing beyond them is written") {
   for (const auto& [most, N, K] : {Size{40, 16, 32}, Size{40, 48, 1}, Size{40, 80, 33}, Size{40, 24, 7}}) {
     for (std::int64_t M = 1; M <= most; ++M) {
