@@ -53,9 +53,9 @@ KGEN_FN auto row_value(const A& row, [[maybe_unused]] const At& at) {
 // back in one piece what was stored in two, which waits until every store before it is done; then no line is computed
 // while another one is.
 template <class First, class... Rest>
-struct Operands {
+struct RowOperands {
   First first;
-  Operands<Rest...> rest;
+  RowOperands<Rest...> rest;
 
   template <int I>
   KGEN_FN const auto& get() const {
@@ -67,7 +67,7 @@ struct Operands {
   }
 };
 template <class Last>
-struct Operands<Last> {
+struct RowOperands<Last> {
   Last last;
 
   template <int I>
@@ -77,12 +77,13 @@ struct Operands<Last> {
   }
 };
 template <class Last>
-KGEN_FN Operands<Last> operands_of(const Last& last) {
+KGEN_FN RowOperands<Last> row_operands(const Last& last) {
   return {last};
 }
 template <class First, class Second, class... Rest>
-KGEN_FN Operands<First, Second, Rest...> operands_of(const First& first, const Second& second, const Rest&... rest) {
-  return {first, operands_of(second, rest...)};
+KGEN_FN RowOperands<First, Second, Rest...> row_operands(const First& first, const Second& second,
+                                                         const Rest&... rest) {
+  return {first, row_operands(second, rest...)};
 }
 
 template <class Functor, class... A>
@@ -90,7 +91,7 @@ struct RowMap {
   static constexpr int size = 1 + (row_size<A> + ...);
   // Without bytes of padding, which gcc copies expressions through memory for.
   [[no_unique_address]] Functor functor;
-  Operands<A...> operands;
+  RowOperands<A...> operands;
 
   template <int W, class At>
   KGEN_FN auto value(const At& at) const {
@@ -110,7 +111,7 @@ KGEN_FN auto map_row(Row& row, const Functor& functor, const A&... operands) {
   if constexpr ((PerRow<A> && ...)) {
     return functor.apply(operands...);
   } else {
-    const RowMap<Functor, A...> result{functor, operands_of(operands...)};
+    const RowMap<Functor, A...> result{functor, row_operands(operands...)};
     if constexpr (RowMap<Functor, A...>::size > row_size_limit) {
       return row.keep(result);
     } else {

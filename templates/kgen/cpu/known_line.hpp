@@ -21,7 +21,7 @@ struct KnownLine {
   static constexpr int width = Length < lanes_of<float> ? std::bit_floor(1ul * Length) : lanes_of<float>;
   static constexpr int whole = static_cast<int>(Length / width);
   static constexpr int rest = static_cast<int>(Length % width);
-  // Lanes of the last piece, 0 where there is none, and as soon four as one, which takes no less time; and how many of
+  // Lanes of the last piece, 0 where there is none, and at least four, since fewer take no less time; and how many of
   // them are of elements that other pieces have.
   static constexpr int last = rest == 0 ? 0 : std::max<int>(std::min(width, 4), std::bit_ceil(1u * rest));
   static constexpr int repeated = last - rest;

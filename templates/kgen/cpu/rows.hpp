@@ -405,8 +405,8 @@ void shared_rows(const Index<R>& shape, const Program& program, int threads, boo
 }
 
 // Lines up to so many elements are computed by code that knows their length, and that they lie dense: to find a line
-// and the way through its loops takes longer than to compute it. rms_norm of 7707 lines of 16 bf16, one thread with
-// AVX2: 427 instructions a line, most of them for other strides, and 330 us; now 109 and 114.
+// and the way through its loops takes longer than to compute it. rms_norm of 7707 lines of 16 bf16 took 427 instructions
+// a line with AVX2, most of them for other strides (CPU.md, "Short lines").
 inline constexpr std::int64_t longest_known = 256;
 
 // Whether every View of the program lies dense along the last axis.

@@ -15,7 +15,8 @@ struct AttentionOrder {
   int heads, row_tiles, together;
   int parts = 1;      // of the keys, for blocks of their own
   int tile_rows = 0;  // of a tile, if not all that a block has: those of whole queries, which a box can hold
-  // Divisions by them, for which everything waits between two tiles of rows.
+  // Divisions by `heads` and the heads of keys of a batch, for which everything waits between two tiles of rows. (Of
+  // several bands a block still divides by what a band has.)
   Divider by_heads, by_key_heads;
 
   // Of heads of keys of all batches, and of one.

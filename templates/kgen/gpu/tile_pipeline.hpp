@@ -1,5 +1,5 @@
 // A ring of stages in shared memory, between what fills them and the warps that read them: one thread by the copy
-// engine, or a warpgroup.
+// engine, other warps beside it or not, or a warpgroup.
 #pragma once
 
 #include <type_traits>
@@ -13,9 +13,9 @@ namespace kgen::gpu {
 // By whom a stage is filled: the copy engine, warps that write for the tensor cores, or such as write for warps alone.
 enum class Filler { engine, copies, joins };
 
-// What is acquired is released: a stage is Filling until all bytes of a `Stage` have come, then Reading for as long as
+// What is acquired is released: a stage is Filling until all that fills it has come, then Reading for as long as
 // each of the reading warps holds it, then free for what comes next. Each thread counts the stages for itself.
-// FillingThreads: 1, which has the copy engine bring all of a stage, or so many that write it. Blocks: of a cluster,
+// FillingThreads: 1, which has the copy engine bring `bytes` of a stage, or so many that write it. Blocks: of a cluster,
 // which bring some of each stage for all of them: it is free when the reading warps of all have let go of it. They fill
 // and read as many. JoiningWarps: others that write what the engine does not bring of each stage, and the tensor cores
 // do not read.

@@ -528,7 +528,8 @@ template <class Rule>
 bool fits_warpgroup_attention(const AttentionShape<float, Rule>& shape) {
   constexpr std::int64_t most = 1 << 30;
   const bool is_wide = !Rule::is_local || shape.rows() <= skinny_attention_rows;
-  return shape.keys > 0 && shape.keys < most && shape.rows() < most && shape.D <= (is_wide ? 256 : 128) &&
+  return shape.group > 0 && shape.keys > 0 && shape.keys < most && shape.rows() < most &&
+         shape.D <= (is_wide ? 256 : 128) &&
          shape.B * shape.key_heads * ((shape.rows() + 127) / 128) < most && shape.scale > 0 &&
          shape.scale < std::numeric_limits<float>::infinity();
 }
