@@ -45,7 +45,7 @@ KGEN_FN constexpr Index<1> position_of(const LastPiece<Length>&) {
 template <class T>
 struct DenseLoad {
   static constexpr int size = 1;
-  T* data;
+  pointer_to<T> data;
 
   template <int W, class At>
   KGEN_FN auto value(const At& at) const {
@@ -55,7 +55,7 @@ struct DenseLoad {
 
 template <class T>
 struct DenseStore {
-  T* data;
+  pointer_to<T> data;
 
   template <class At, class U, int W>
   KGEN_FN void operator()(const At& at, const Vec<U, W>& lanes) const {
