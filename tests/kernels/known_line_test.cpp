@@ -48,6 +48,19 @@ struct GatherRow {
   }
 };
 
+// Elements of 4 bits, of which lines begin within a byte: as they are, and turned over.
+struct Packed {
+  View<const u4, 2> x;
+  View<u4, 2> same, turned;
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto line = row.keep(row.load(x));
+    row.store(same, line);
+    row.store(turned, row.map(Sub{}, std::uint8_t{15}, line));
+  }
+};
+
 // x becomes what is kept of it, less its mean; half of that goes to y.
 template <class T>
 struct InPlace {
@@ -185,6 +198,26 @@ TEST_CASE("lines of known length: reductions, NaN and infinity anywhere, and wha
 TEST_CASE("lines of known length, of bf16 and f64") {
   check_lines<bf16, 3, 11, 23, 40>();
   check_lines<double, 3, 11, 23, 40>();
+}
+
+TEST_CASE("lines of a known length of 4 bits, as check mode stores them") {
+  constexpr std::int64_t length = 13;
+  const Index<2> shape{5, length};
+  const auto bytes = static_cast<std::size_t>(bytes_of_elements<u4>(element_count(shape)));
+  std::vector<std::uint8_t> x(bytes), same(bytes + 1, 0xa5), turned(bytes + 1, 0xa5);
+  for (std::size_t i = 0; i < bytes; ++i) x[i] = static_cast<std::uint8_t>(i * 37 + 11);
+  const auto view = [&]<class T>(std::type_identity<T>, auto& memory) {
+    return View<T, 2>(reinterpret_cast<T*>(memory.data()), shape);
+  };
+  const auto from = view(std::type_identity<const u4>{}, x);
+  const auto to = view(std::type_identity<u4>{}, same), over = view(std::type_identity<u4>{}, turned);
+  cpu::own_lines<length>(shape, Packed{from, to, over}, cpu::Range{0, shape[0]});
+  for_each_position(shape, [&](Index<2> at) {
+    CHECK(to.load<1>(at).data == from.load<1>(at).data);
+    CHECK(over.load<1>(at).data == 15 - from.load<1>(at).data);
+  });
+  CHECK(same.back() == 0xa5);
+  CHECK(turned.back() == 0xa5);
 }
 
 TEST_CASE("more kept rows than a thread has lines for") {
