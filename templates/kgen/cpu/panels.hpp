@@ -423,23 +423,20 @@ KGEN_FN void add_slice(T* sums, std::int64_t sums_stride, const T* left, std::in
       store_lanes(to, chosen(sum, before));
     }
   };
-  const auto all = [](const auto& sum, const auto&) KGEN_LAMBDA { return sum; };
-  constexpr int width = lanes_of<float>, quarter = width / 4;
-  std::int64_t j = 0;
-  for (; j + width <= columns; j += width) add.template operator()<width>(j, all);
-  const std::int64_t rest = columns - j;
-  if constexpr (is_view<S>) {  // what is computed is computed once
-    if (j > 0 && rest > 1 && rest != quarter) {
-      const auto own = last_lanes<T, width>(rest);
-      add.template operator()<width>(
-          columns - width, [&](const auto& sum, const auto& before) KGEN_LAMBDA { return select(own, sum, before); });
-      return;
-    }
+  const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
+    add.template operator()<W>(j, [](const auto& sum, const auto&) KGEN_LAMBDA { return sum; });
+  };
+  constexpr int width = lanes_of<float>;
+  const std::int64_t rest = columns % width;
+  // What is computed is computed once.
+  const bool overlaps = is_view<S> && columns > width && rest > 1 && rest != width / 4;
+  for_each_lane(0, overlaps ? columns - rest : columns, step);
+  if constexpr (is_view<S>) {
+    if (!overlaps) return;
+    const auto own = last_lanes<T, width>(rest);
+    add.template operator()<width>(
+        columns - width, [&](const auto& sum, const auto& before) KGEN_LAMBDA { return select(own, sum, before); });
   }
-  if constexpr (quarter > 1) {
-    for (; j + quarter <= columns; j += quarter) add.template operator()<quarter>(j, all);
-  }
-  for (; j < columns; ++j) add.template operator()<1>(j, all);
 }
 
 // Rows k to k + Depth of a right operand that is computed, as lines `stride` apart: each along its columns, so that
