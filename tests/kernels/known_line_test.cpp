@@ -1,5 +1,7 @@
 // Lines of a length that the compiler knows, in whole registers and a last piece that overlaps them: every reduction,
 // what is kept, what is written where it was read, and that nothing else is written.
+#include <numeric>
+
 #include "kgen/ops/lookup.hpp"
 #include "row_programs.hpp"
 
@@ -45,6 +47,16 @@ struct GatherRow {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     row.store(y, row.map(Gather{}, row.load(table), row.load(indices)));
+  }
+};
+
+struct Double {
+  View<const float, 2> x;
+  View<float, 2> y;
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    row.store(y, row.map(Mul{}, row.load(x), 2.0f));
   }
 };
 
@@ -248,4 +260,38 @@ TEST_CASE("lines of a known length by an index each: nothing beside the line is 
       CHECK(element(y.view(), Index<2>{i, j}) == element(table.view(), Index<2>{index, j}));
     }
   }
+}
+
+TEST_CASE("lines of a known length: the last first where a result begins a little behind an operand") {
+  constexpr std::int64_t length = 24, count = 300;
+  struct Case {
+    std::int64_t bytes;
+    bool backwards;
+  };
+  for (const auto [bytes, backwards] : {Case{0, false}, {4, true}, {96, true}, {1024, true}, {2048, false},
+                                        {3000, false}, {4000, false}}) {
+    // The result, as far behind the operand as that, and some pages.
+    const std::int64_t behind = (8 * 4096 + bytes) / 4;
+    std::vector<float> memory(static_cast<std::size_t>(behind + count * length), -1);
+    std::iota(memory.begin(), memory.begin() + count * length, 0.0f);
+    const Index<2> shape{count, length};
+    const Double program{View<const float, 2>(memory.data(), shape), View<float, 2>(memory.data() + behind, shape)};
+    CHECK(cpu::goes_backwards(program) == backwards);
+    rows<1, length>(shape, program);
+    for (std::int64_t i = 0; i < count * length; ++i) {
+      REQUIRE(memory[static_cast<std::size_t>(behind + i)] == 2.0f * static_cast<float>(i));
+    }
+  }
+
+  // What one thread writes a line behind what it reads is read first.
+  std::vector<float> memory((count + 1) * length, 1);
+  const Index<2> shape{count, length};
+  rows<1, length>(shape,
+                  Double{View<const float, 2>(memory.data(), shape), View<float, 2>(memory.data() + length, shape)},
+                  Stream{1});
+  for (std::size_t i = 0; i < memory.size(); ++i) REQUIRE(memory[i] == (i < length ? 1 : 2));
+
+  // Lines of another pitch, at any distance, have no say.
+  const View<const float, 2> sparse(memory.data(), Index<2>{count / 2, length}, Index<2>{2 * length, 1});
+  CHECK(!cpu::goes_backwards(Double{sparse, View<float, 2>(memory.data() + length, Index<2>{count / 2, length})}));
 }
