@@ -45,7 +45,8 @@ outputs: [y]
         "p_shifted: f32[M, 32] = sub(r, p_maximum)\n"
         "p_exponential: f32[M, 32] = exp(p_shifted)\n"
         "p_total: f32[M, 1] = sum(p_exponential, axes=[1], keepdims=true)\n"
-        "p: f32[M, 32] = div(p_exponential, p_total)\n"
+        "p_scale: f32[M, 1] = reciprocal(p_total)\n"
+        "p: f32[M, 32] = mul(p_exponential, p_scale)\n"
         "y: f32[M, 32] = neg(p)\n");
 }
 
