@@ -288,20 +288,18 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
   } else if (IsAlone && has_fast_ends<C, Layout, AtOnce> && constant) {
     if (origin[0] >= extents[0]) return;
     emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-  } else if (has_fours(lanes)) {
-    const auto& whole = known<Lanes::whole_vectors>(sink);
-    if constexpr (is_shortest && Layout::is_of_quads) {
-      emit_pairs<Layout, 2>(sums, whole, origin, extents);
-    } else if constexpr (is_shortest) {
-      emit_in_steps<Layout, TileEnd::fours, AtOnce>(sums, whole, origin, extents);
-    } else {
-      emit_in_turn<Layout, 4>(sums, whole, origin, extents);
-    }
   } else if constexpr (is_shortest && Layout::is_of_quads) {
-    if (lanes == Lanes::whole_pairs) {
+    if (has_fours(lanes) || lanes == Lanes::whole_pairs) {
       emit_pairs<Layout, 2>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
     } else {
       emit_pairs<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);
+    }
+  } else if (has_fours(lanes)) {
+    const auto& whole = known<Lanes::whole_vectors>(sink);
+    if constexpr (is_shortest) {
+      emit_in_steps<Layout, TileEnd::fours, AtOnce>(sums, whole, origin, extents);
+    } else {
+      emit_in_turn<Layout, 4>(sums, whole, origin, extents);
     }
   } else {
     emit_in_turn<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);
