@@ -109,9 +109,11 @@ bool same(double got, double expected, double tolerance) {
   return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
-template <std::int64_t Length, class T>
-void check_reductions(const Tensor<T, 2>& x) {
+// By compute(shape, program).
+template <class T>
+void check_reductions(const Tensor<T, 2>& x, void (*compute)(const Index<2>&, const Reductions<T>&)) {
   using U = compute_t<T>;
+  const std::int64_t length = x.shape[1];
   const double tolerance = sizeof(U) == 8 ? 1e-13 : 2e-5;
   const Index<2> one{x.shape[0], 1};
   Tensor<U, 2> total(one), high(one), low(one), center(one), spread(one), maximum(one), exponential(one);
@@ -130,13 +132,13 @@ void check_reductions(const Tensor<T, 2>& x) {
                               low_at.view().broadcast_to(shape),
                               all.view().broadcast_to(shape),
                               any.view().broadcast_to(shape)};
-  cpu::own_lines<Length>(shape, program, cpu::Range{0, shape[0]});
+  compute(shape, program);
   for (std::int64_t i = 0; i < shape[0]; ++i) {
     std::vector<double> v;
-    for (std::int64_t j = 0; j < Length; ++j) v.push_back(element(x.view(), Index<2>{i, j}));
+    for (std::int64_t j = 0; j < length; ++j) v.push_back(element(x.view(), Index<2>{i, j}));
     const auto row = static_cast<std::size_t>(i);
-    INFO("length ", Length, " row ", i);
-    CHECK(same(total.elements[row], sum(v), tolerance * std::sqrt(double(Length))));
+    INFO("length ", length, " row ", i);
+    CHECK(same(total.elements[row], sum(v), tolerance * std::sqrt(double(length))));
     CHECK(same(high.elements[row], greatest(v), 0));
     CHECK(same(low.elements[row], least(v), 0));
     CHECK(high_at.elements[row] == place_of_greatest(v));
@@ -153,51 +155,72 @@ void check_reductions(const Tensor<T, 2>& x) {
   }
 }
 
-template <class T, std::int64_t Length>
-void check_line() {
-  auto x = random_tensor<T>(Index<2>{11, Length}, static_cast<std::uint32_t>(Length));
-  check_reductions<Length>(x);
-  for (float special : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    for (std::int64_t j = 0; j < Length; j += 1 + Length / 11) {
-      auto some = x;
-      some.elements[static_cast<std::size_t>(Length + j)] = static_cast<T>(special);
-      some.elements[static_cast<std::size_t>(3 * Length - 1 - j)] = static_cast<T>(-special);
-      check_reductions<Length>(some);
-    }
-  }
-
-  // All but the first and the last line.
+// The same of x less its mean, and of half of that: all but the first and the last line.
+template <class T>
+void check_in_place(Tensor<T, 2> x, void (*compute)(const Index<2>&, const InPlace<T>&)) {
+  const std::int64_t length = x.shape[1];
   const auto before = x;
   Tensor<T, 2> y(x.shape);
-  cpu::own_lines<Length>(x.shape, InPlace<T>{x.view(), y.view()}, cpu::Range{1, x.shape[0] - 1});
+  compute(x.shape, InPlace<T>{x.view(), y.view()});
   const double tolerance = sizeof(T) == 2 ? 0.01 : 1e-5;
   for (std::int64_t i = 0; i < x.shape[0]; ++i) {
     const bool computed = i > 0 && i + 1 < x.shape[0];
     std::vector<double> v;
-    for (std::int64_t j = 0; j < Length; ++j) v.push_back(element(before.view(), Index<2>{i, j}));
-    for (std::int64_t j = 0; j < Length; ++j) {
+    for (std::int64_t j = 0; j < length; ++j) v.push_back(element(before.view(), Index<2>{i, j}));
+    for (std::int64_t j = 0; j < length; ++j) {
       const Index<2> at{i, j};
       const double value = v[static_cast<std::size_t>(j)], centred = value - mean(v);
-      INFO("length ", Length, " at ", i, ", ", j);
+      INFO("length ", length, " at ", i, ", ", j);
       REQUIRE(same(element(x.view(), at), computed ? value + centred : value, computed ? tolerance : 0));
       REQUIRE(same(element(y.view(), at), computed ? centred / 2 : double(poison<T>()), computed ? tolerance : 0));
     }
   }
 }
 
+template <class T>
+void check_line(std::int64_t length, void (*reduce)(const Index<2>&, const Reductions<T>&),
+                void (*in_place)(const Index<2>&, const InPlace<T>&)) {
+  const auto x = random_tensor<T>(Index<2>{11, length}, static_cast<std::uint32_t>(length));
+  check_reductions<T>(x, reduce);
+  for (float special : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (std::int64_t j = 0; j < length; j += 1 + length / 11) {
+      auto some = x;
+      some.elements[static_cast<std::size_t>(length + j)] = static_cast<T>(special);
+      some.elements[static_cast<std::size_t>(3 * length - 1 - j)] = static_cast<T>(-special);
+      check_reductions<T>(some, reduce);
+    }
+  }
+  check_in_place<T>(x, in_place);
+}
+
 template <class T, std::int64_t... Lengths>
 void check_lines() {
-  (check_line<T, Lengths>(), ...);
+  (check_line<T>(
+       Lengths,
+       [](const Index<2>& shape, const Reductions<T>& program) {
+         cpu::own_lines<Lengths>(shape, program, cpu::Range{0, shape[0]});
+       },
+       [](const Index<2>& shape, const InPlace<T>& program) {
+         cpu::own_lines<Lengths>(shape, program, cpu::Range{1, shape[0] - 1});
+       }),
+   ...);
 }
 
 }  // namespace
 
 TEST_CASE("lines of known length: reductions, NaN and infinity anywhere, and what is written where it is read") {
-  check_lines<float, 1, 2, 3, 5, 7, 12, 15, 16, 17, 24, 25, 31, 33, 49, 100, 256>();
+  check_lines<float, 1, 3, 7, 15, 16, 17, 31, 100>();
+#if !defined(KGEN_FEW_TYPES)
+  check_lines<float, 2, 5, 12, 24, 25, 33, 49, 256>();
+#endif
 }
 TEST_CASE("lines of known length, of bf16 and f64") {
-  check_lines<bf16, 3, 11, 23, 40>();
-  check_lines<double, 3, 11, 23, 40>();
+  check_lines<bf16, 3, 23, 40>();
+  check_lines<double, 3, 23>();
+#if !defined(KGEN_FEW_TYPES)
+  check_lines<bf16, 11>();
+  check_lines<double, 11, 40>();
+#endif
 }
 
 TEST_CASE("lines of a known length of 4 bits, as check mode stores them") {

@@ -11,16 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "kgen/attention.hpp"
 #include "kgen/bincount.hpp"
 #include "kgen/block_scaled_matmul.hpp"
-#include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/gpu/laid_out.hpp"
-#include "kgen/grouped_matmul.hpp"
 #include "kgen/lu.hpp"
-#include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/conversion.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -28,6 +24,10 @@
 #include "kgen/simt/executor.hpp"
 #include "kgen/suppression.hpp"
 #include "kgen/top_k.hpp"
+#include "shared_attention.hpp"
+#include "shared_batches.hpp"
+#include "shared_convolutions.hpp"
+#include "shared_products.hpp"
 #include "testing.hpp"
 
 using namespace kgen;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "attention_reference.hpp"
-#include "kgen/attention.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "launches.hpp"
+#include "shared_attention.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
