@@ -42,15 +42,18 @@ class Line {
     } else if constexpr (width == 0) {
       if (lane_step_ == 1) return run<lanes>(index, otherwise);
       return each(Vec<I, lanes>(index), otherwise);
+    } else if constexpr (lanes == W && W > lanes_of<lane_type>) {
+      return concatenate(half(0).at(low_half(index), otherwise), half(W / 2).at(high_half(index), otherwise));
     } else {
-      if (lanes > 1 && lane_step_ == 1 && !any_of(index != Vec<typename I::lane_type, lanes>(index[0]))) {
-        return run<lanes>(index[0], otherwise);
-      }
       return each(index, otherwise);
     }
   }
 
  private:
+  // Half of the lines, from line `first` on.
+  KGEN_FN constexpr Line<T, W / 2> half(int first) const {
+    return {data_ + first * lane_step_, extent_, step_, lane_step_};
+  }
   KGEN_FN constexpr bool has(std::int64_t index) const { return index >= 0 && index < extent_; }
 
   KGEN_FN static lane_type element(const pointer_to<const T>& from) {

@@ -441,6 +441,21 @@ KGEN_FN bool any_of(const Vec<bool, W>& v) {
   }
 }
 
+// True where all lanes of a vector of integers are equal. By their bits that differ, which are joined in whole registers:
+// comparisons give lanes of another width.
+template <class T, int W>
+KGEN_FN T joined_lanes(const Vec<T, W>& v) {
+  if constexpr (W == 1) {
+    return v.data;
+  } else {
+    return joined_lanes(low_half(v) | high_half(v));
+  }
+}
+template <class T, int W>
+KGEN_FN bool has_equal_lanes(const Vec<T, W>& v) {
+  return joined_lanes(v ^ Vec<T, W>(v[0])) == 0;
+}
+
 // The sum of all lanes.
 template <class T, int W>
 KGEN_FN T sum_of(const Vec<T, W>& v) {

@@ -227,9 +227,9 @@ def quick_target(target: str, work: Path) -> Target:
     scratch = work / "device_libraries_of"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
-    command = compile_stubs.Hip(argparse.Namespace(arch=ARCHITECTURES[target], rocm_path="/usr", llvm_config="llvm-config-19"),
-                                scratch).command()
-    return Target(target, [*map(str, command), "-w", "-O1", *includes], [], "", ".hip")
+    compiler = compile_stubs.Hip(argparse.Namespace(arch=ARCHITECTURES[target], rocm_path="/usr",
+                                                    llvm_config="llvm-config-19"), scratch)
+    return Target(target, [*map(str, compiler.command(compiler.libraries)), "-w", "-O1", *includes], [], "", ".hip")
 
 
 def compile_for_gpu(test: Test, target: str, kgen: str, work: Path) -> None:

@@ -4,8 +4,8 @@ spills, nothing in local memory, and no more registers than its occupancy was pl
     compile_stubs.py --target cuda|hip --arch ARCH --kgen KGEN --source REPOSITORY GRAPH.yaml... STUBS.cpp...
 
 Graphs are planned first; a stub that several have is compiled once, and those of one graph together. Nothing runs: this
-asks the compilers for the device's code alone. `cuda` needs nvcc; `hip` needs clang with HIP's headers and the device
-libraries. Exits with 77, and says why, where what it needs is missing.
+asks the compilers for the device's code alone, through ccache where there is one. `cuda` needs nvcc; `hip` needs clang
+with HIP's headers and the device libraries. Exits with 77, and says why, where what it needs is missing.
 """
 
 import argparse
@@ -76,7 +76,8 @@ class Kernel:
 
 @dataclasses.dataclass
 class Source:
-    """A file for the compiler, the folder that it stands in, and how many stubs it holds at least."""
+    """A file for the compiler, the folder that it stands in, both as seen from the scratch folder, and how many stubs it
+    holds at least."""
 
     path: pathlib.Path
     folder: pathlib.Path
@@ -88,12 +89,26 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def run(command):
+def run(command, **options):
     """The standard output and errors of a command that must succeed."""
-    result = subprocess.run(command, capture_output=True, text=True)
+    result = subprocess.run(command, capture_output=True, text=True, **options)
     if result.returncode != 0:
         raise RuntimeError(" ".join(map(str, command)) + "\n" + result.stderr)
     return result.stdout, result.stderr
+
+
+def run_cached(command, scratch):
+    """The standard errors of a compiler that is run in `scratch`. All paths being of this folder, these compilations are
+    the same with other clones of the repository."""
+    cache = [shutil.which("ccache")] if shutil.which("ccache") else []
+    anywhere = {"CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime"}  # stubs are new
+    _, said = run([*cache, *command], cwd=scratch, env=os.environ | anywhere)
+    return said
+
+
+def result_name(source, extension):
+    """Of a file in the scratch folder itself: the source may be in one that is linked."""
+    return "_".join(source.parts) + "." + extension
 
 
 def demangled(kernels):
@@ -133,12 +148,12 @@ class Cuda:
         if not self.nvcc:
             skip("there is no nvcc on the path (of NVIDIA's CUDA toolkit)")
         self.arch = arguments.arch
+        self.scratch = scratch
 
     def compile(self, source, includes):
-        _, text = run([self.nvcc, "-cubin", "-x", "cu", "-std=c++20", "-O3", f"-arch={self.arch}", "-Werror",
-                       "all-warnings", "--expt-relaxed-constexpr", "-Xptxas", "-v", *includes, source,
-                       "-o", os.devnull])
-        return read_ptxas(text)
+        return read_ptxas(run_cached([self.nvcc, "-c", "-cubin", "-x", "cu", "-std=c++20", "-O3", f"-arch={self.arch}",
+                                      "-Werror", "all-warnings", "--expt-relaxed-constexpr", "-Xptxas", "-v", *includes,
+                                      source, "-o", result_name(source, "cubin")], self.scratch))
 
 
 # ---- HIP
@@ -165,6 +180,7 @@ class Hip:
 
     def __init__(self, arguments, scratch):
         self.arch = arguments.arch
+        self.scratch = scratch
         self.rocm = pathlib.Path(arguments.rocm_path)
         binaries = subprocess.run([arguments.llvm_config, "--bindir"], capture_output=True, text=True) \
             if shutil.which(arguments.llvm_config) else None
@@ -176,12 +192,12 @@ class Hip:
         library = next(self.rocm.glob("lib/**/oclc_isa_version_90a.bc"), None)
         if library is None:
             skip(f"there are no device libraries in {self.rocm}/lib (Debian: rocm-device-libs)")
-        self.libraries = self.complete(library, scratch)
+        self.libraries = self.complete(library)
         self.host_options = ["-DKGEN_HIP", "-D__HIP_PLATFORM_AMD__", "-idirafter", self.rocm / "include"]
 
-    def complete(self, library, scratch):
+    def complete(self, library):
         """A folder of the device libraries, with that of the architecture, which holds its number and nothing else."""
-        folder = scratch / "device_libraries"
+        folder = self.scratch / "device_libraries"
         folder.mkdir()
         for path in library.parent.glob("*.bc"):
             (folder / path.name).symlink_to(path)
@@ -193,16 +209,17 @@ class Hip:
             run([self.binaries / "llvm-as", source, "-o", folder / f"oclc_isa_version_{suffix}.bc"])
         return folder
 
-    def command(self):
-        """To assembly, of the device's code alone."""
+    def command(self, libraries):
+        """To assembly, of the device's code alone. `libraries`: the folder of the device libraries, or a path to it."""
         return [self.binaries / "clang++", "-x", "hip", f"--offload-arch={self.arch}", f"--rocm-path={self.rocm}",
-                "--hip-version=5.2.21153", f"--rocm-device-lib-path={self.libraries}", "--cuda-device-only", "-S",
+                "--hip-version=5.2.21153", f"--rocm-device-lib-path={libraries}", "--cuda-device-only", "-S",
                 "-std=c++20", "-ffp-contract=fast-honor-pragmas", "-idirafter", self.rocm / "include"]
 
     def compile(self, source, includes):
-        assembly, _ = run([*self.command(), "-O3", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
-                           "-Wno-missing-field-initializers", *includes, source, "-o", "-"])
-        return read_amdgpu_metadata(assembly)
+        assembly = result_name(source, "s")
+        run_cached([*self.command(self.libraries.name), "-O3", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
+                    "-Wno-missing-field-initializers", *includes, source, "-o", assembly], self.scratch)
+        return read_amdgpu_metadata((self.scratch / assembly).read_text())
 
 
 # ---- all sources
@@ -227,14 +244,15 @@ def plan(graph, arguments, scratch, known):
             new.append(stub)
     together = folder / "all_stubs.cpp"
     together.write_text("".join(f'#include "stubs/{stub.name}"\n' for stub in new))
-    return Source(together, folder, len(new)) if new else None, folder / f"{graph.stem}.cpp"
+    there = folder.relative_to(scratch)
+    return Source(there / together.name, there, len(new)) if new else None, folder / f"{graph.stem}.cpp"
 
 
 def check_wrappers(wrappers, compiler, includes, scratch):
     together = scratch / "all_wrappers.cpp"
     together.write_text("".join(f'#include "{wrapper}"\n' for wrapper in wrappers))
     run(["g++", "-fsyntax-only", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
-         *compiler.host_options, *includes, together])
+         *compiler.host_options, *includes, together], cwd=scratch)
 
 
 def too_much(kernel, arguments):
@@ -254,11 +272,22 @@ def too_much(kernel, arguments):
             yield f"{kernel.name}: {found} {unit}, more than {ceiling}"
 
 
+def seen_from(scratch, folder):
+    """The name of a link to the folder."""
+    link = scratch / "links" / folder.name
+    link.parent.mkdir(exist_ok=True)
+    if not link.exists():
+        link.symlink_to(folder.resolve())
+    assert link.resolve() == folder.resolve(), f"two folders are called {folder.name}"
+    return link.relative_to(scratch)
+
+
 def compile_all(arguments, scratch):
     """The kernels of all sources, and how many stubs they are of."""
     compiler = {"cuda": Cuda, "hip": Hip}[arguments.target](arguments, scratch)
-    includes = ["-I", arguments.source / "templates", "-I", arguments.source / "runtime/include"]
-    includes += ["-I", arguments.kernels.parent] if arguments.kernels else []
+    own = [arguments.kernels.parent] if arguments.kernels else []
+    folders = [arguments.source / "templates", arguments.source / "runtime/include", *own]
+    includes = [option for folder in folders for option in ("-I", seen_from(scratch, folder))]
     sources, wrappers, known = [], [], set()
     for path in arguments.sources:
         if path.suffix == ".yaml":
@@ -266,7 +295,8 @@ def compile_all(arguments, scratch):
             sources += [stubs] if stubs else []
             wrappers.append(wrapper)
         else:
-            sources.append(Source(path, path.parent, 1))
+            folder = seen_from(scratch, path.parent)
+            sources.append(Source(folder / path.name, folder, 1))
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         compiled = [pool.submit(compiler.compile, source.path, [*includes, "-I", source.folder]) for source in sources]
         if wrappers and arguments.wrappers:

@@ -3,6 +3,9 @@
 
 #include "attention_reference.hpp"
 #include "kgen/ops/arithmetic.hpp"
+#if defined(KGEN_SIMT)
+#include "shared_attention.hpp"
+#endif
 
 using namespace kgen;
 using namespace kgen::testing;

@@ -4,6 +4,9 @@
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "testing.hpp"
+#if defined(KGEN_SIMT)
+#include "shared_convolutions.hpp"
+#endif
 
 using namespace kgen;
 using namespace kgen::testing;

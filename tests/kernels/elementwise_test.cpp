@@ -40,7 +40,7 @@ void check(View<const T, R> a, View<const T, R> b, View<T, R> y, Stream stream) 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("odd sizes, zero sizes and threads", T, float, double, std::int32_t) {
+TEST_CASE_TEMPLATE("odd sizes, zero sizes and threads", T, KGEN_TYPES((float), double, std::int32_t)) {
   for (const Index<2> shape :
        {Index<2>{0, 5}, {5, 0}, {1, 1}, {1, 17}, {3, 16}, {7, 33}, {1000, 3}, {2, 50000}, {1, 100001}, {200, 300}}) {
     const auto a = random_tensor<T>(shape, 1, -9, 9), b = random_tensor<T>(shape, 2, -9, 9);

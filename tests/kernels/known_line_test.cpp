@@ -1,5 +1,7 @@
 // Lines of a length that the compiler knows, in whole registers and a last piece that overlaps them: every reduction,
 // what is kept, what is written where it was read, and that nothing else is written.
+#include <numeric>
+
 #include "kgen/ops/lookup.hpp"
 #include "row_programs.hpp"
 
@@ -45,6 +47,16 @@ struct GatherRow {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     row.store(y, row.map(Gather{}, row.load(table), row.load(indices)));
+  }
+};
+
+struct Double {
+  View<const float, 2> x;
+  View<float, 2> y;
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    row.store(y, row.map(Mul{}, row.load(x), 2.0f));
   }
 };
 
@@ -109,9 +121,11 @@ bool same(double got, double expected, double tolerance) {
   return std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
 }
 
-template <std::int64_t Length, class T>
-void check_reductions(const Tensor<T, 2>& x) {
+// By compute(shape, program).
+template <class T>
+void check_reductions(const Tensor<T, 2>& x, void (*compute)(const Index<2>&, const Reductions<T>&)) {
   using U = compute_t<T>;
+  const std::int64_t length = x.shape[1];
   const double tolerance = sizeof(U) == 8 ? 1e-13 : 2e-5;
   const Index<2> one{x.shape[0], 1};
   Tensor<U, 2> total(one), high(one), low(one), center(one), spread(one), maximum(one), exponential(one);
@@ -130,13 +144,13 @@ void check_reductions(const Tensor<T, 2>& x) {
                               low_at.view().broadcast_to(shape),
                               all.view().broadcast_to(shape),
                               any.view().broadcast_to(shape)};
-  cpu::own_lines<Length>(shape, program, cpu::Range{0, shape[0]});
+  compute(shape, program);
   for (std::int64_t i = 0; i < shape[0]; ++i) {
     std::vector<double> v;
-    for (std::int64_t j = 0; j < Length; ++j) v.push_back(element(x.view(), Index<2>{i, j}));
+    for (std::int64_t j = 0; j < length; ++j) v.push_back(element(x.view(), Index<2>{i, j}));
     const auto row = static_cast<std::size_t>(i);
-    INFO("length ", Length, " row ", i);
-    CHECK(same(total.elements[row], sum(v), tolerance * std::sqrt(double(Length))));
+    INFO("length ", length, " row ", i);
+    CHECK(same(total.elements[row], sum(v), tolerance * std::sqrt(double(length))));
     CHECK(same(high.elements[row], greatest(v), 0));
     CHECK(same(low.elements[row], least(v), 0));
     CHECK(high_at.elements[row] == place_of_greatest(v));
@@ -153,51 +167,72 @@ void check_reductions(const Tensor<T, 2>& x) {
   }
 }
 
-template <class T, std::int64_t Length>
-void check_line() {
-  auto x = random_tensor<T>(Index<2>{11, Length}, static_cast<std::uint32_t>(Length));
-  check_reductions<Length>(x);
-  for (float special : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    for (std::int64_t j = 0; j < Length; j += 1 + Length / 11) {
-      auto some = x;
-      some.elements[static_cast<std::size_t>(Length + j)] = static_cast<T>(special);
-      some.elements[static_cast<std::size_t>(3 * Length - 1 - j)] = static_cast<T>(-special);
-      check_reductions<Length>(some);
-    }
-  }
-
-  // All but the first and the last line.
+// The same of x less its mean, and of half of that: all but the first and the last line.
+template <class T>
+void check_in_place(Tensor<T, 2> x, void (*compute)(const Index<2>&, const InPlace<T>&)) {
+  const std::int64_t length = x.shape[1];
   const auto before = x;
   Tensor<T, 2> y(x.shape);
-  cpu::own_lines<Length>(x.shape, InPlace<T>{x.view(), y.view()}, cpu::Range{1, x.shape[0] - 1});
+  compute(x.shape, InPlace<T>{x.view(), y.view()});
   const double tolerance = sizeof(T) == 2 ? 0.01 : 1e-5;
   for (std::int64_t i = 0; i < x.shape[0]; ++i) {
     const bool computed = i > 0 && i + 1 < x.shape[0];
     std::vector<double> v;
-    for (std::int64_t j = 0; j < Length; ++j) v.push_back(element(before.view(), Index<2>{i, j}));
-    for (std::int64_t j = 0; j < Length; ++j) {
+    for (std::int64_t j = 0; j < length; ++j) v.push_back(element(before.view(), Index<2>{i, j}));
+    for (std::int64_t j = 0; j < length; ++j) {
       const Index<2> at{i, j};
       const double value = v[static_cast<std::size_t>(j)], centred = value - mean(v);
-      INFO("length ", Length, " at ", i, ", ", j);
+      INFO("length ", length, " at ", i, ", ", j);
       REQUIRE(same(element(x.view(), at), computed ? value + centred : value, computed ? tolerance : 0));
       REQUIRE(same(element(y.view(), at), computed ? centred / 2 : double(poison<T>()), computed ? tolerance : 0));
     }
   }
 }
 
+template <class T>
+void check_line(std::int64_t length, void (*reduce)(const Index<2>&, const Reductions<T>&),
+                void (*in_place)(const Index<2>&, const InPlace<T>&)) {
+  const auto x = random_tensor<T>(Index<2>{11, length}, static_cast<std::uint32_t>(length));
+  check_reductions<T>(x, reduce);
+  for (float special : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (std::int64_t j = 0; j < length; j += 1 + length / 11) {
+      auto some = x;
+      some.elements[static_cast<std::size_t>(length + j)] = static_cast<T>(special);
+      some.elements[static_cast<std::size_t>(3 * length - 1 - j)] = static_cast<T>(-special);
+      check_reductions<T>(some, reduce);
+    }
+  }
+  check_in_place<T>(x, in_place);
+}
+
 template <class T, std::int64_t... Lengths>
 void check_lines() {
-  (check_line<T, Lengths>(), ...);
+  (check_line<T>(
+       Lengths,
+       [](const Index<2>& shape, const Reductions<T>& program) {
+         cpu::own_lines<Lengths>(shape, program, cpu::Range{0, shape[0]});
+       },
+       [](const Index<2>& shape, const InPlace<T>& program) {
+         cpu::own_lines<Lengths>(shape, program, cpu::Range{1, shape[0] - 1});
+       }),
+   ...);
 }
 
 }  // namespace
 
 TEST_CASE("lines of known length: reductions, NaN and infinity anywhere, and what is written where it is read") {
-  check_lines<float, 1, 2, 3, 5, 7, 12, 15, 16, 17, 24, 25, 31, 33, 49, 100, 256>();
+  check_lines<float, 1, 3, 7, 15, 16, 17, 31, 100>();
+#if !defined(KGEN_FEW_TYPES)
+  check_lines<float, 2, 5, 12, 24, 25, 33, 49, 256>();
+#endif
 }
 TEST_CASE("lines of known length, of bf16 and f64") {
-  check_lines<bf16, 3, 11, 23, 40>();
-  check_lines<double, 3, 11, 23, 40>();
+  check_lines<bf16, 3, 23, 40>();
+  check_lines<double, 3, 23>();
+#if !defined(KGEN_FEW_TYPES)
+  check_lines<bf16, 11>();
+  check_lines<double, 11, 40>();
+#endif
 }
 
 TEST_CASE("lines of a known length of 4 bits, as check mode stores them") {
@@ -248,4 +283,38 @@ TEST_CASE("lines of a known length by an index each: nothing beside the line is 
       CHECK(element(y.view(), Index<2>{i, j}) == element(table.view(), Index<2>{index, j}));
     }
   }
+}
+
+TEST_CASE("lines of a known length: the last first where a result begins a little behind an operand") {
+  constexpr std::int64_t length = 24, count = 300;
+  struct Case {
+    std::int64_t bytes;
+    bool backwards;
+  };
+  for (const auto [bytes, backwards] : {Case{0, false}, {4, true}, {96, true}, {1024, true}, {2048, false},
+                                        {3000, false}, {4000, false}}) {
+    // The result, as far behind the operand as that, and some pages.
+    const std::int64_t behind = (8 * 4096 + bytes) / 4;
+    std::vector<float> memory(static_cast<std::size_t>(behind + count * length), -1);
+    std::iota(memory.begin(), memory.begin() + count * length, 0.0f);
+    const Index<2> shape{count, length};
+    const Double program{View<const float, 2>(memory.data(), shape), View<float, 2>(memory.data() + behind, shape)};
+    CHECK(cpu::goes_backwards(program) == backwards);
+    rows<1, length>(shape, program);
+    for (std::int64_t i = 0; i < count * length; ++i) {
+      REQUIRE(memory[static_cast<std::size_t>(behind + i)] == 2.0f * static_cast<float>(i));
+    }
+  }
+
+  // What one thread writes a line behind what it reads is read first.
+  std::vector<float> memory((count + 1) * length, 1);
+  const Index<2> shape{count, length};
+  rows<1, length>(shape,
+                  Double{View<const float, 2>(memory.data(), shape), View<float, 2>(memory.data() + length, shape)},
+                  Stream{1});
+  for (std::size_t i = 0; i < memory.size(); ++i) REQUIRE(memory[i] == (i < length ? 1 : 2));
+
+  // Lines of another pitch, at any distance, have no say.
+  const View<const float, 2> sparse(memory.data(), Index<2>{count / 2, length}, Index<2>{2 * length, 1});
+  CHECK(!cpu::goes_backwards(Double{sparse, View<float, 2>(memory.data() + length, Index<2>{count / 2, length})}));
 }

@@ -5,6 +5,9 @@
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "testing.hpp"
+#if defined(KGEN_SIMT)
+#include "shared_products.hpp"
+#endif
 
 using namespace kgen;
 using namespace kgen::testing;

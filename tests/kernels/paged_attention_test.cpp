@@ -5,6 +5,9 @@
 
 #include "kgen/ops/arithmetic.hpp"
 #include "paged_keys.hpp"
+#if defined(KGEN_SIMT)
+#include "shared_attention.hpp"
+#endif
 
 using namespace kgen;
 using namespace kgen::testing;

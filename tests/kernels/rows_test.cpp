@@ -248,7 +248,7 @@ TEST_CASE("mean and variance do not cancel") {
   }
 }
 
-TEST_CASE_TEMPLATE("mean and variance of what is large or infinite are NumPy's", T, float, double) {
+TEST_CASE_TEMPLATE("mean and variance of what is large or infinite are NumPy's", T, KGEN_TYPES((float), double)) {
   constexpr T large = std::is_same_v<T, float> ? T(1e30) : T(1e300), most = std::numeric_limits<T>::max();
   constexpr T infinite = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   // The first and the last element of a row of ones, what its mean is, and its variance. Two are their own mean.

@@ -2,6 +2,7 @@
 most of the time."""
 
 import json
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from graph import Graph, to_yaml
 
 @dataclass
 class Target:
-    """How sources are compiled and run. `compile`: the command but for files; `link`: the libraries behind them;
-    `driver`: the program that loads what comes out."""
+    """How sources are compiled and run. `compile`: the command but for files; `link`: that which makes a library of its
+    object, the linker first, none where nothing is linked; `driver`: the program that loads what comes out."""
 
     name: str
     compile: list[str]
@@ -99,12 +100,19 @@ def needs_cpu(target: Target, folder: Path) -> bool:
 
 
 def compile_library(target: Target, folders: list[Path], library: Path) -> str:
-    """One translation unit of all graphs' sources."""
+    """One translation unit of all graphs' sources. Compiled apart from the linking, and the same text in each clone of the
+    repository, so that a compiler's cache knows it."""
     unit = library.with_suffix(target.suffix)
     unit.parent.mkdir(parents=True, exist_ok=True)
-    unit.write_text("".join(f'#include "{source.resolve()}"\n' for folder in folders for source in sources_of(folder)))
+    paths = [os.path.relpath(source.resolve(), unit.parent.resolve()) for folder in folders for source in sources_of(folder)]
+    unit.write_text("".join(f'#include "{path}"\n' for path in paths))
     includes = [f"-I{(folder / 'stubs').resolve()}" for folder in folders if (folder / "observed").exists()]
-    return run_quietly([*target.compile, *includes, str(unit), "-o", str(library), *target.link])
+    compiled = library.with_suffix(".o") if target.link else library
+    error = run_quietly([*target.compile, *includes, str(unit), "-o", str(compiled)])
+    if error or not target.link:
+        return error
+    linker, *libraries = target.link
+    return run_quietly([linker, str(compiled), "-o", str(library), *libraries])
 
 
 def compile_graphs(target: Target, folders: dict[str, Path], library: Path) -> tuple[dict[str, Path], dict[str, str]]:

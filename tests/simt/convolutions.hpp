@@ -1,10 +1,8 @@
 // What tests of convolutions by tensor cores share: cases, and what is expected of them.
 #pragma once
 
-#include "kgen/convolution.hpp"
-#include "kgen/ops/activation.hpp"
-#include "kgen/ops/arithmetic.hpp"
 #include "launches.hpp"
+#include "shared_convolutions.hpp"
 
 namespace kgen::simt_testing {
 
@@ -62,14 +60,5 @@ void check(const Case<A>& c, const View<const T, A + 2>& x, const View<const T, 
     REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-5 * (1 + depth));
   });
 }
-
-struct BiasResidual {
-  View<const float, 4> bias, residual;
-  View<bf16, 4> y;
-  template <int W>
-  KGEN_FN void operator()(Index<4> at, Vec<float, W> sum) const {
-    y.store(at, Relu::apply(Add::apply(Add::apply(sum, bias.load<W>(at)), residual.load<W>(at))));
-  }
-};
 
 }  // namespace kgen::simt_testing

@@ -1,8 +1,8 @@
 // Grids of fewer blocks than there are rows, boxes and tiles.
-#include "kgen/attention.hpp"
 #include "kgen/cumsum.hpp"
-#include "kgen/matmul.hpp"
 #include "launches.hpp"
+#include "shared_attention.hpp"
+#include "shared_products.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

@@ -11,16 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "kgen/attention.hpp"
 #include "kgen/bincount.hpp"
 #include "kgen/block_scaled_matmul.hpp"
-#include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/gpu/laid_out.hpp"
-#include "kgen/grouped_matmul.hpp"
 #include "kgen/lu.hpp"
-#include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/conversion.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -28,6 +24,10 @@
 #include "kgen/simt/executor.hpp"
 #include "kgen/suppression.hpp"
 #include "kgen/top_k.hpp"
+#include "shared_attention.hpp"
+#include "shared_batches.hpp"
+#include "shared_convolutions.hpp"
+#include "shared_products.hpp"
 #include "testing.hpp"
 
 using namespace kgen;
@@ -194,6 +194,26 @@ std::vector<Case> cases() {
         const auto a = random_tensor<bf16>(Index<2>{5, 999}, 1), b = random_tensor<bf16>(Index<2>{999, 31}, 2);
         Tensor<float, 2> c(Index<2>{5, 31});
         matmul(a.view(), b.view(), c.view());  // lines begin anywhere
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
+        Tensor<float, 2> c(Index<2>{32, 64});
+#if defined(KGEN_WARPGROUPS)
+        using Operand = View<const bf16, 2>;
+        using Launch =
+            gpu::SkinnyProduct<gpu::SquareMatmul<bf16, false>, bf16, false, Operand, Operand, View<float, 2>>;
+        const Operand left = a.view(), right = b.view();
+        const gpu::DeviceLimits limits = gpu::device_limits({});
+        for (const int blocks : {1, 4}) {  // in a square, of one block and of a cluster's
+          const View<float, 2> sink = c.view().slice<0>(blocks == 1 ? 0 : 16, 16);
+          const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
+          Launch(left, right, sink, asked.shape, limits, {})({1, blocks, 1, 0});
+        }
+#endif
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -402,6 +422,7 @@ Guards guards_declared() {
                                              "tile_pipeline.hpp",
                                              "skinny_attention.hpp",
                                              "skinny_matmul.hpp",
+                                             "square_matmul.hpp",
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
                                              "turns.hpp",

@@ -10,11 +10,11 @@
 
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
-#include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
+#include "shared_products.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

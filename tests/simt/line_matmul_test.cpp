@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("products of lines: rows, columns and depths below and beyond
   check<T>(64, 63, 64, 16, 1, 1, one, one);
   check<T>(65, 66, 129, 16, 0, 0, four, four);
   check<T>(97, 70, 71, 16, 3, 3, four, four);
-  check<T>(33, 130, 201, 16, 7, 0, "line_matmul x3", "line_matmul x3");
+  check<T>(33, 130, 201, 16, 7, 0, "line_matmul x6", "line_matmul x6");
 }
 
 // Lines of even lengths and more come as words of 4, 8 and 16 bytes.
@@ -71,7 +71,7 @@ TEST_CASE("products of lines: words of each size, and ends within one") {
   check<bf16>(70, 66, 98, 16, 0, 0, four, four);
   check<bf16>(65, 67, 135, 16, 2, 3, four, four);
   check<bf16>(66, 68, 140, 16, 4, 4, four, four);
-  check<f16>(80, 100, 300, 16, 8, 4, four, four);
+  check<f16>(80, 100, 300, 16, 8, 4, "line_matmul x8", "line_matmul x8");
 }
 
 TEST_CASE("products of lines: the blocks of a cluster share the depth") {

@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "kgen/paged_attention.hpp"
 #include "launches.hpp"
 #include "paged_keys.hpp"
+#include "shared_attention.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

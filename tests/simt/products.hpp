@@ -1,10 +1,8 @@
 // What tests of matrix products by tensor cores share: operands, sinks, and what is expected of them.
 #pragma once
 
-#include "kgen/matmul.hpp"
-#include "kgen/ops/activation.hpp"
-#include "kgen/ops/arithmetic.hpp"
 #include "launches.hpp"
+#include "shared_products.hpp"
 
 namespace kgen::simt_testing {
 
@@ -49,23 +47,6 @@ inline void expect_product(const View<float, 2>& c, const auto& a, const auto& b
     REQUIRE(std::abs(element(View<const float, 2>(c), at) - value) <= 1e-5 * (1 + static_cast<double>(a.extent(1))));
   });
 }
-
-struct Residual {
-  View<const float, 2> bias, residual;
-  View<float, 2> y;
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, Vec<float, W> c) const {
-    y.store(at, Add::apply(Add::apply(c, bias.load<W>(at)), residual.load<W>(at)));
-  }
-};
-
-struct Gated {
-  View<float, 2> y;
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, Vec<float, W> gate, Vec<float, W> up) const {
-    y.store(at, Mul::apply(gate, up));
-  }
-};
 
 template <class T>
 void expect_product(const Tensor<float, 2>& c, const Matrix<T>& a, const Matrix<T>& b, const auto& more) {

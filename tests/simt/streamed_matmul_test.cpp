@@ -80,6 +80,13 @@ struct Weights {
   }
 };
 
+// Where codes of u4 would have kernels of their own: one of each kind of product has.
+#if defined(KGEN_FEW_TYPES)
+using Codes = i4;
+#else
+using Codes = u4;
+#endif
+
 // What the tensor cores are given of a prologue's element.
 template <class T>
 double expected_of(const auto& a, const auto& b, Index<2> at) {
@@ -162,7 +169,7 @@ TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below an
 
 TEST_CASE("streamed products: zero points of half a byte each, a scale for each column, weights of 8 bits") {
   check<bf16>(5, Weights<i4>(544, 24, 32, 1).offset(), "streamed_matmul x2");
-  check<bf16>(2, Weights<u4>(256, 19, 128, 1).offset(), "streamed_matmul x2");
+  check<bf16>(2, Weights<Codes>(256, 19, 128, 1).offset(), "streamed_matmul x2");
   check<bf16>(16, Weights<f8e4m3>(160, 24, 160, 1).scaled(), "streamed_matmul x2");
   check<bf16>(13, Weights<f8e4m3>(256, 16, 64, 1).grouped(), "streamed_matmul x1");
   check<f16>(4, Weights<i4>(192, 16, 192, 1).scaled(), "streamed_matmul x1");
@@ -181,11 +188,11 @@ TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
 
 TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, KGEN_TYPES((bf16), f16)) {
   check<T, double, 1>(1, Weights<i4>(128, 1, 128, 1).grouped(), "streamed_matmul x1");
-  check<T, double, 1>(3, Weights<u4>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
+  check<T, double, 1>(3, Weights<Codes>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
   check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x7, skinny_matmul x4");  // groups no step ends in
   check<T, double, 1>(14, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x2");
   check<T, double, 2>(5, Weights<i4>(768, 24, 256, 1).offset(), "streamed_matmul x2");
-  check<T, double, 2>(16, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x2");
+  check<T, double, 2>(16, Weights<Codes>(1024, 19, 1024, 1).offset(), "streamed_matmul x2");
   check<T, T, 1>(7, Weights<i4>(160, 33, 160, 1).grouped(),
                  "streamed_matmul x3");  // a last step that is shorter: by elements
   check<T, T, 1>(9, Weights<f8e4m3>(256, 16, 128, 1).grouped(), "streamed_matmul x1");
@@ -198,10 +205,10 @@ TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and 
   check_staged<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), 1);
   check_staged<T>(30, Weights<u4>(128, 130, 128, 1).grouped(), 2);
   check_staged<T, double, 1>(1, Weights<i4>(1152, 24, 128, 1).grouped(), 2);
-  check_staged<T, double, 1>(8, Weights<u4>(2176, 1, 128, 1).grouped(), 3);
-  check_staged<T, double, 1>(32, Weights<u4>(640, 260, 128, 1).grouped(), 3);
+  check_staged<T, double, 1>(8, Weights<Codes>(2176, 1, 128, 1).grouped(), 3);
+  check_staged<T, double, 1>(32, Weights<Codes>(640, 260, 128, 1).grouped(), 3);
   check_staged<T, double, 2>(16, Weights<i4>(256, 129, 128, 1).offset(), 2);
-  check_staged<T, double, 2>(25, Weights<u4>(512, 20, 128, 1).offset(), 1);
+  check_staged<T, double, 2>(25, Weights<Codes>(512, 20, 128, 1).offset(), 1);
   check_staged<T>(9, Weights<f8e4m3>(256, 16, 256, 1).scaled(), 1);
   check_staged<T>(32, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), 4);
 }
@@ -215,7 +222,7 @@ TEST_CASE_TEMPLATE("staged products: tiles of 256 columns where they take fewer 
     check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks), multiply);
   };
   check_wide.template operator()<double, 1>(1, Weights<i4>(1152, 200, 128, 1).grouped(), 1);
-  check_wide.template operator()<double, 1>(8, Weights<u4>(640, 260, 128, 1).grouped(), 3);  // 2 take longer
+  check_wide.template operator()<double, 1>(8, Weights<Codes>(640, 260, 128, 1).grouped(), 3);  // 2 take longer
   check_wide.template operator()<double, 2>(5, Weights<i4>(256, 256, 128, 1).offset(), 1);
   check_wide.template operator()<T, 0>(3, Weights<f8e4m3>(384, 130, 128, 1).grouped(), 1);
   check_wide.template operator()<T, 0>(9, Weights<f8e4m3>(128, 130, 128, 1).grouped(),
@@ -250,9 +257,9 @@ TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by co
   check<T>(33, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");
   check<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "warpgroup_streamed_matmul x2");
   check<T, double, 1>(39, Weights<i4>(1152, 24, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
-  check<T, double, 1>(63, Weights<u4>(640, 260, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
+  check<T, double, 1>(63, Weights<Codes>(640, 260, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
   check<T, double, 2>(51, Weights<i4>(256, 129, 128, 1).offset(), "warpgroup_streamed_matmul x2");
-  check<T, double, 2>(64, Weights<u4>(512, 20, 128, 1).offset(), "warpgroup_streamed_matmul x2");
+  check<T, double, 2>(64, Weights<Codes>(512, 20, 128, 1).offset(), "warpgroup_streamed_matmul x2");
   check<T>(33, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "warpgroup_streamed_matmul x1");
   check<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "warpgroup_streamed_matmul x4");
 }

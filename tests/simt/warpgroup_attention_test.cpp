@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "attention_reference.hpp"
-#include "kgen/attention.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "launches.hpp"
+#include "shared_attention.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
@@ -156,9 +156,16 @@ TEST_CASE("warpgroup attention: windows of keys, with scores between limits, wit
 
 TEST_CASE("warpgroup attention: blocks that go from tile to tile, in any order of the threads") {
   const Operands<bf16> x(Size{2, 100, 4, 64, 260, 2});
-  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+  // The 67 KB of a head's keys and values go into two thirds of the cache: all four, three and one, one at a time.
+  constexpr std::int64_t whole = std::int64_t{50} << 20;
+  for (const auto& [order, cache] : {std::pair(simt::Order::forward, whole),
+                                     {simt::Order::reverse, whole},
+                                     {simt::Order::shuffled, whole},
+                                     {simt::Order::forward, std::int64_t{300'000}},
+                                     {simt::Order::shuffled, std::int64_t{120'000}}}) {
     Hopper device;
     simt::device().order = order;
+    simt::device().cache_bytes = cache;
     simt::device().multiprocessors = 3;
     Tensor<float, 4> out(x.q.shape);
     attention(x.q.view(), x.k.view(), x.v.view(), 0.125, true, out.view());

@@ -5,8 +5,8 @@
 
 #include <limits>
 
-#include "kgen/batched_matmul.hpp"
 #include "products.hpp"
+#include "shared_batches.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

@@ -3,8 +3,8 @@
 
 #if defined(KGEN_WARPGROUPS)
 
-#include "kgen/grouped_matmul.hpp"
 #include "products.hpp"
+#include "shared_batches.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

@@ -3,10 +3,9 @@
 
 #include <limits>
 
-#include "kgen/batched_matmul.hpp"
-#include "kgen/grouped_matmul.hpp"
 #include "kgen/ops/conversion.hpp"
 #include "products.hpp"
+#include "shared_batches.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

@@ -2,12 +2,16 @@
 // registers along the last axis.
 #pragma once
 
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/cpu/streaming.hpp"
+#include "kgen/fields.hpp"
 #include "kgen/index.hpp"
+#include "kgen/line.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen::cpu {
@@ -33,6 +37,20 @@ template <class Functor>
 inline constexpr int registers_together = 1;
 template <class Functor>
 requires(Functor::seeks) inline constexpr int registers_together<Functor> = 4;
+
+// So it is where lines are looked up that do not lie along the last axis: most often one index is a whole line's.
+template <class Field>
+inline constexpr bool looks_across = false;
+template <class T, int R, int Axis>
+inline constexpr bool looks_across<Lines<T, R, Axis>> = Axis < R - 1;
+template <class Fields>
+inline constexpr bool any_looks_across = false;
+template <class... Field>
+inline constexpr bool any_looks_across<std::tuple<Field&...>> = (looks_across<std::remove_const_t<Field>> || ...);
+template <class Functor>
+concept LooksAcross = any_looks_across<decltype(fields_of(std::declval<Functor&>()))>;
+template <LooksAcross Functor>
+inline constexpr int registers_together<Functor> = 4;
 
 // A functor that takes positions of a line together, however many: line(at, count).
 template <class Functor, int R>

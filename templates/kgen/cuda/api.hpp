@@ -21,6 +21,9 @@ inline Status multiprocessors(int* count, int device) {
 inline Status shared_bytes(int* bytes, int device) {
   return cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
 }
+inline Status cache_bytes(int* bytes, int device) {
+  return cudaDeviceGetAttribute(bytes, cudaDevAttrL2CacheSize, device);
+}
 
 inline Status has_clusters(int* answer, int device) {
   return cudaDeviceGetAttribute(answer, cudaDevAttrClusterLaunch, device);

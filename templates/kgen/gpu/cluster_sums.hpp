@@ -61,6 +61,24 @@ class ClusterSums {
   Sum* sums_;
 };
 
+// Puts sums of the Layout's (emit_sums.hpp), whose first element has its place at `origin`, where they are added up.
+template <class Layout, class Sums, class Own>
+KGEN_FN void put_in_steps(const Sums& to, const Own& sums, Index<2> origin) {
+  KGEN_UNROLL
+  for (int step = 0; step < Layout::steps; ++step) {
+    float lanes[8];
+    KGEN_UNROLL
+    for (int lane = 0; lane < 8; ++lane) lanes[lane] = Layout::sum(sums, step, lane);
+    Layout::gather(lanes);
+    const Index<2> at = Layout::position(origin, step);
+    Block<16> blocks[2];
+    memcpy(blocks, lanes, sizeof(lanes));
+    float* place = to.at(static_cast<int>(at[0]), static_cast<int>(at[1]));
+    store_shared(place, blocks[0]);
+    store_shared(place + 4, blocks[1]);
+  }
+}
+
 // This block's part of a depth that a cluster's blocks share, in steps; or that of one of its teams.
 struct ClusterDepth {
   int first, last;

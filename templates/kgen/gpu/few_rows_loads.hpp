@@ -7,7 +7,7 @@
 //   blocks                of four waves that a multiprocessor has registers for
 //   Left                  how the left operand is read beside it: LeftLine or LeftElements
 //   ahead                 steps that should be on their way
-//   time, time_shared     as few_rows_matmul.hpp has them
+//   time, time_shared, begin_shared     as few_rows_matmul.hpp has them
 //   Loaded                what a thread has of a step
 //   inside()              the depth of which steps are all the operand's, so that these come without a question
 //   load<Inside>(to, k)   the step that begins at `k`, as it comes from memory; without a branch, so that all of it is
@@ -205,7 +205,7 @@ class DeepColumns {
 
  public:
   static constexpr int columns = 16, depth = 64, ahead = Aligned ? 3 : 2, blocks = 3;
-  static constexpr int time = 400, time_shared = 400;
+  static constexpr int time = 400, time_shared = Aligned ? 170 : 400, begin_shared = Aligned ? 2500 : 3100;
   using Left = LeftLine<T, Aligned>;
   using Loaded = typename Lines::Loaded;
 
@@ -249,7 +249,7 @@ class AcrossColumns {
 
  public:
   static constexpr int columns = 64, depth = 16, ahead = Aligned ? 4 : 2, blocks = Aligned ? 3 : 2;
-  static constexpr int time = 280, time_shared = Aligned ? 700 : 400;
+  static constexpr int time = 280, time_shared = Aligned ? 210 : 380, begin_shared = Aligned ? 2750 : 3600;
   using Left = LeftElements<T>;
   using Loaded = typename Lines::Loaded;
 
@@ -289,7 +289,7 @@ template <class T, bool Aligned>
 class ShortColumns {
  public:
   static constexpr int columns = 64, depth = 16, ahead = Aligned ? 3 : 1, blocks = 3;
-  static constexpr int time = Aligned ? 280 : 1000, time_shared = time;
+  static constexpr int time = Aligned ? 280 : 1000, time_shared = time, begin_shared = 2600;
   using Left = LeftElements<T>;
   using Loaded = LeftTile[8];
 

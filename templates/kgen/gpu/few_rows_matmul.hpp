@@ -66,7 +66,8 @@ struct FewRowsSums {
 //   columns, depth        of a step
 //   blocks                of four waves that a multiprocessor has registers for
 //   ahead                 steps that should be on their way
-//   time, time_shared     that a step takes on an H200, in ns: where waves have columns of their own, and where not
+//   time, time_shared     that a step takes, in ns: where waves have columns of their own, and where not
+//   begin_shared, again   what waves that share the depth take to begin and end, and for each further round
 //   Sums                  what a thread adds up; Step: what is on its way to it
 //   inside(), load<Inside>(step, k)          as a right operand's reader has them
 //   multiply<Inside>(sums, step, k)          sums += the product of a step
@@ -82,6 +83,7 @@ class TensorCoreSteps {
   static constexpr int columns = Columns::columns, depth = Columns::depth, blocks = Columns::blocks;
   static constexpr int ahead = Columns::ahead, products = columns / 16;
   static constexpr int time = Columns::time, time_shared = Columns::time_shared;
+  static constexpr int begin_shared = Columns::begin_shared, again = 300;
   using Sums = float[products][4];
   struct Step {
     typename Columns::Loaded right;
@@ -130,7 +132,7 @@ class MultiplyAddSteps {
   using Element = float;
   static constexpr int columns = 4 * wave_size, depth = 4, most_rows = Rows;
   static constexpr int blocks = Rows <= 2 ? 3 : 2, ahead = Rows <= 2 ? 6 : 3;
-  static constexpr int time = 300, time_shared = 400;
+  static constexpr int time = 300, time_shared = 400, begin_shared = 2600, again = 1000;
   using Sums = float[most_rows][4];
   using Step = typename Lines::Loaded;
 
@@ -327,9 +329,10 @@ inline constexpr double slower_memory = 1.35;
 template <class Matmul, class Operands, int Products, class C>
 struct FewRowsLaunch {
   static constexpr auto* kernel = few_rows_matmul_kernel<Matmul, Operands, Products, C>;
-  // To begin, again, a step and the end of a tile.
-  static constexpr DepthTimes times = Matmul::sharers == 1 ? DepthTimes{1500, 300, Matmul::Steps::time, 200}
-                                                           : DepthTimes{2000, 1000, Matmul::Steps::time_shared, 600};
+  using Steps = typename Matmul::Steps;
+  static constexpr DepthTimes times = Matmul::sharers == 1
+                                          ? DepthTimes{1500, 300, Steps::time, 200}
+                                          : DepthTimes{Steps::begin_shared, Steps::again, Steps::time_shared, 0};
 
   const C& c;
   WarpgroupMatmulShape<Products> shape;
@@ -379,38 +382,57 @@ struct FewRowsSteps<float, false, Aligned, Rows> {
   using type = MultiplyAddSteps<Aligned, Rows>;
 };
 
-namespace detail {
+// The same launch of one call's operands.
 template <class T, bool BDeep, bool Aligned, int Rows, class A, class B, class C>
-bool launch_few_rows(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                     const DeviceLimits& limits, Stream stream) {
-  constexpr int products = several_count<B>;
+class FewRowsProduct {
+  static constexpr int products = several_count<B>;
   using Matmul = FewRowsMatmul<typename FewRowsSteps<T, BDeep, Aligned, Rows>::type, most_together<C, products>>;
-  FewRowsOperands<T, products> operands;
-  FewRowsLaunch<Matmul, decltype(operands), products, C> launch{c, shape, limits, stream};
-  if (!launch.fits()) return false;
-  operands.a = CopiedMatrix<T>(a, false);
-  int product = 0;
-  for_each_of(b, [&](const auto& each) { operands.b[product++] = CopiedMatrix<T>(each, BDeep); });
-  launch(operands, launch.best());
-  return true;
+
+ public:
+  FewRowsProduct(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<products>& shape,
+                 const DeviceLimits& limits, Stream stream)
+      : launch_{c, shape, limits, stream} {
+    operands_.a = CopiedMatrix<T>(a, false);
+    int product = 0;
+    for_each_of(b, [&](const auto& each) { operands_.b[product++] = CopiedMatrix<T>(each, BDeep); });
+  }
+  bool fits() const { return launch_.fits(); }
+  SharedDepth best() const { return launch_.best(); }
+  bool operator()(const SharedDepth& shared) {
+    launch_(operands_, shared);
+    return true;
+  }
+
+ private:
+  FewRowsOperands<T, products> operands_;
+  FewRowsLaunch<Matmul, FewRowsOperands<T, products>, products, C> launch_;
+};
+
+// Whether a has few rows, and the lines of all have no gaps.
+template <class T, bool BDeep, class A, class B>
+bool are_few_rows(const A& a, const B& b) {
+  bool fits = a.extent(0) <= 8 && is_of_lines<T, 2>(a, false);
+  for_each_of(b, [&](const auto& each) { fits = fits && is_of_lines<T, 2>(each, BDeep); });
+  return fits;
 }
-}  // namespace detail
 
 // c = a * b for each of b, where a has few rows: false where it has not, where lines have gaps, or where device or
 // compiler do not allow it. Of 16 bits, or of floats whose lines are across the depth.
 template <class T, bool BDeep, class A, class B, class C>
 bool few_rows_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                      const DeviceLimits& limits, Stream stream) {
-  bool fits = shape.M <= 8 && is_of_lines<T, 2>(a, false);
-  for_each_of(b, [&](const auto& each) { fits = fits && is_of_lines<T, 2>(each, BDeep); });
-  if (!fits) return false;
+  if (!are_few_rows<T, BDeep>(a, b)) return false;
+  const auto launch = [&]<bool Aligned, int Rows>() {
+    FewRowsProduct<T, BDeep, Aligned, Rows, A, B, C> few(a, b, c, shape, limits, stream);
+    return few.fits() && few(few.best());
+  };
   if constexpr (std::is_same_v<T, float>) {
     bool aligned = true;
     for_each_of(b, [&](const auto& each) { aligned = aligned && each.extent(1) % 4 == 0 && has_vectors(each, 4); });
-    if (aligned && shape.M <= 2) return detail::launch_few_rows<T, BDeep, true, 2>(a, b, c, shape, limits, stream);
-    if (aligned) return detail::launch_few_rows<T, BDeep, true, 8>(a, b, c, shape, limits, stream);
+    if (aligned && shape.M <= 2) return launch.template operator()<true, 2>();
+    if (aligned) return launch.template operator()<true, 8>();
   }
-  return detail::launch_few_rows<T, BDeep, false, 8>(a, b, c, shape, limits, stream);
+  return launch.template operator()<false, 8>();
 }
 
 }  // namespace kgen::gpu

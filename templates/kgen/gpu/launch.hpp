@@ -34,12 +34,15 @@ struct DeviceLimits {
   int multiprocessors;
   std::int64_t shared_bytes;  // that one block may have
   int cluster_blocks;         // that one cluster may have; 1: there are none
+  std::int64_t cache_bytes;   // of the second-level cache
 };
 
 #if defined(KGEN_SIMT)
 
 inline DeviceLimits device_limits(Stream) {
-  return {simt::device().multiprocessors, static_cast<std::int64_t>(simt::device().shared_bytes), most_cluster_blocks};
+  const simt::Device& device = simt::device();
+  return {device.multiprocessors, static_cast<std::int64_t>(device.shared_bytes), most_cluster_blocks,
+          device.cache_bytes};
 }
 
 // The blocks of so many threads that one grid may have, less than 2^31 of them.
@@ -77,11 +80,12 @@ inline DeviceLimits device_limits(Stream stream) {
   static AskedOnce<DeviceLimits> known;
   const int device = current_device(stream);
   return known({device}, [&]() -> DeviceLimits {
-    int multiprocessors = 0, bytes = 0, clusters = 0;
+    int multiprocessors = 0, bytes = 0, clusters = 0, cache = 0;
     require(api::multiprocessors(&multiprocessors, device), stream, "asking for the device's multiprocessors");
     require(api::shared_bytes(&bytes, device), stream, "asking for the device's shared memory");
     require(api::has_clusters(&clusters, device), stream, "asking whether the device has clusters");
-    return {multiprocessors, bytes, clusters != 0 ? most_cluster_blocks : 1};
+    require(api::cache_bytes(&cache, device), stream, "asking for the device's cache");
+    return {multiprocessors, bytes, clusters != 0 ? most_cluster_blocks : 1, cache};
   });
 }
 

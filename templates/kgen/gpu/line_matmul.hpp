@@ -111,16 +111,18 @@ template <class Element, bool BDeep, bool Words, int Count>
 struct LineMatmul {
   using T = Element;
   using Op = DeviceTile<T>;
-  static constexpr int count = Count, rows = 64, columns = 64 * Count, threads = Words && Count == 1 ? 128 : 256;
-  static constexpr int blocks = !Words && Count == 2 ? 1 : Words && Count == 1 ? 3 : 2;  // of a multiprocessor
+  static constexpr int count = Count, rows = 64, columns = 64 * Count, threads = 256;
+  static constexpr int blocks = !Words && Count == 2 ? 1 : 2;  // of a multiprocessor
   template <bool Deep>
   using Operand = std::conditional_t<Words, WordTiles<T, Deep, threads>, LineTiles<T, Deep, threads>>;
   using Left = Operand<true>;
   using Right = Operand<BDeep>;
   static constexpr int depth = Left::Layout::depth;
-  // What a step takes on an H100, in ns, and more for each further block of its multiprocessor.
-  static constexpr int step_time = (Words ? 600 : 800) * (Count == 1 ? 4 : 7) / 4;
-  static constexpr int more_time = (Words ? 250 : 650) * Count;
+  // What it takes on an H100, in ns, to begin and to end, more of that where blocks meet, a step, and more of it for
+  // each further block of its multiprocessor.
+  static constexpr int begin_time = Words ? 2450 : 2900, meeting_time = Words ? 700 : 1200;
+  static constexpr int step_time = (Words ? 700 : 800) * (Count == 1 ? 4 : 7) / 4;
+  static constexpr int more_time = (Words ? 620 : 700) * Count;
   using Sums = ClusterSums<rows, columns>;
   using Results = ClusterResults<columns, threads>;
   using Part = WavePart<LineMatmul, Op, Count, BDeep>;
@@ -163,19 +165,7 @@ struct LineMatmul {
   // Puts a wave's sums where they are added up.
   KGEN_FN static void put(const Sums& to, const WaveSums& sums) {
     KGEN_UNROLL
-    for (int i = 0; i < Count * Part::steps; ++i) {
-      const int tile = i / Part::steps, step = i % Part::steps;
-      float lanes[8];
-      KGEN_UNROLL
-      for (int lane = 0; lane < 8; ++lane) lanes[lane] = Part::sum(sums[tile], step, lane);
-      Part::gather(lanes);
-      const Index<2> at = Part::position({Part::row(), tile * 64 + Part::column()}, step);
-      Block<16> blocks[2];
-      memcpy(blocks, lanes, sizeof(lanes));
-      float* place = to.at(static_cast<int>(at[0]), static_cast<int>(at[1]));
-      store_shared(place, blocks[0]);
-      store_shared(place + 4, blocks[1]);
-    }
+    for (int i = 0; i < Count; ++i) put_in_steps<Part>(to, sums[i], {Part::row(), i * 64 + Part::column()});
   }
 };
 
@@ -261,7 +251,7 @@ struct LineLaunch {
   }
   // The best way to share the depth, of those whose blocks all run at once, or not to (tests/bench/MATMUL.md).
   SharedDepth best() const {
-    constexpr int begins = 3500, again = 3000, meets = 1500, meets_each = 120;
+    constexpr int again = 3000, meets_each = 120;
     const int tiles = shape.template count_tiles<Matmul::rows>(c, Matmul::columns);
     const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
     const int multiprocessors = limits.multiprocessors;
@@ -273,8 +263,8 @@ struct LineLaunch {
       const int of_each = std::min((all + multiprocessors - 1) / multiprocessors, Matmul::blocks);
       const std::int64_t step = Matmul::step_time + (of_each - 1) * Matmul::more_time;
       const std::int64_t multiplies = std::int64_t{rounds} * ((steps() + blocks - 1) / blocks) * step;
-      const std::int64_t meeting = blocks == 1 ? 0 : meets + blocks * meets_each;
-      const std::int64_t time = begins + (rounds - 1) * again + meeting + std::max(multiplies, memory);
+      const std::int64_t meeting = blocks == 1 ? 0 : Matmul::meeting_time + blocks * meets_each;
+      const std::int64_t time = Matmul::begin_time + (rounds - 1) * again + meeting + std::max(multiplies, memory);
       if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
     }
     return best;

@@ -10,7 +10,6 @@
 
 #include "kgen/gpu/cluster_sums.hpp"
 #include "kgen/gpu/row_state.hpp"
-#include "kgen/gpu/small_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -23,10 +22,10 @@ struct SharedDepth {
   std::int64_t time;
 };
 
-// What such blocks take on an H200, in ns: to begin, and again for each further round; each step of the depth, and the
-// end of a tile.
+// What such blocks take on an H200, in ns: to begin, and again for each further round; each step of the depth, the end
+// of a tile, and more of it where blocks share the depth.
 struct DepthTimes {
-  std::int64_t launch, again, stage, end;
+  std::int64_t launch, again, stage, end, meets = 0;
 
   // The best way to share so many steps, which memory brings in `memory` ns. Those blocks that do not run at once go in
   // rounds, and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than of 4 and 6.
@@ -35,7 +34,7 @@ struct DepthTimes {
     for (const int blocks : {1, 2, 3, 4, 6, 8}) {
       if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
       const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
-      const std::int64_t meeting = blocks == 1 ? 0 : 100 + 120 * blocks;
+      const std::int64_t meeting = blocks == 1 ? 0 : meets + 100 + 120 * blocks;
       const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
                                 time_together(rounds * ((steps + blocks - 1) / blocks * stage), memory);
       if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
@@ -47,10 +46,14 @@ struct DepthTimes {
 // Blocks: of a multiprocessor.
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
-  static constexpr DepthTimes times{2800, 2000, 180 + Rows, 20 * Rows - 100};
+  static constexpr const char* name = "skinny_matmul";
+  static constexpr int stage_time = Rows == 16 ? 240 : 180 + Rows, meets = Rows == 64 ? 0 : Rows == 16 ? 250 : 400;
+  static constexpr DepthTimes times{2800, 2000, stage_time, 20 * Rows - 100, meets};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
   using Sums = ClusterSums<Rows, columns, 1, wgmma_sum_t<T>>;
+  using OwnSums = wgmma_sum_t<T>[Rows / 2];
+  static constexpr bool emits_alone = false;  // sums of tiles that no blocks share go the same way
   static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
   static constexpr std::int64_t available = 226 * 1024 / Blocks;
   static constexpr int stages = static_cast<int>((available - 1024) / shared_bytes<Tiles>(1));
@@ -68,8 +71,11 @@ struct SkinnyMatmul {
   // The first of a warpgroup's columns.
   KGEN_FN static int first_column() { return thread_index() / warpgroup_threads * 64; }
 
+  // A warpgroup: puts the sums of its columns where they are added up.
+  KGEN_FN static void put(const Sums& to, const OwnSums& sums) { to.put(sums, first_column()); }
+
   // A warpgroup: the sums of its columns over this block's depth.
-  KGEN_FN static void multiply(Pipeline& pipeline, wgmma_sum_t<T> (&sums)[Rows / 2], ClusterDepth part) {
+  KGEN_FN static void multiply(Pipeline& pipeline, OwnSums& sums, ClusterDepth part) {
     if constexpr (sums_are_short<T>) {
       add_stages(pipeline, sums, part);
     } else {
@@ -136,7 +142,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       // Sinks that use numbers of rows have one tile of rows.
       const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
-      typename Matmul::Sums::Sum sums[Matmul::rows / 2];
+      typename Matmul::OwnSums sums;
       {
         const BlockPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
@@ -149,9 +155,15 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
           states.make(given, share.first_row(), share.end_row(), (thread_index() - Matmul::loading_end) / wave_size);
         }
       }
+      if constexpr (Matmul::emits_alone) {
+        if (shape.blocks == 1) {
+          if (thread_index() < Matmul::multiplying_threads) Matmul::emit_tile(sums, given, origin, end, shape);
+          return;
+        }
+      }
       {
         const ClusterPhase sharing;
-        if (thread_index() < Matmul::multiplying_threads) partial.put(sums, Matmul::first_column());
+        if (thread_index() < Matmul::multiplying_threads) Matmul::put(partial, sums);
       }
       const ClusterStay adding;
       if (thread_index() < Matmul::multiplying_threads) {
@@ -241,127 +253,13 @@ struct SkinnyProduct
 
   SkinnyProduct(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                 const DeviceLimits& limits, Stream stream)
-      : Launch{"skinny_matmul", c, shape, limits, stream}, a(a), b(b) {}
+      : Launch{Matmul::name, c, shape, limits, stream}, a(a), b(b) {}
 
   bool operator()(const SharedDepth& shared) {
     const int rows = std::min(Matmul::rows, static_cast<int>((this->shape.M + 7) / 8 * 8));
     return Launch::operator()(shared, engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, this->c, rows));
   }
 };
-
-// Whether each tile should go over the rows itself for the numbers that its sink uses: they come from a cache, while
-// right operands come from memory. On an H200 16 rows of 4096 took 0.3 us of 16 for 6144 columns, where a launch ahead
-// took 0.9, and as much of 58 for 28672; 64 rows took 11 us.
-template <class C, class Shape>
-bool pays_making_row_states(const C& c, const Shape& shape, int tiles) {
-  return shape.M * bytes_of_row(c) * tiles <= std::int64_t{36} << 20;
-}
-
-// A call's tiles that fill all multiprocessors, round after round, and the rest of them, whose depth blocks share in a
-// launch behind: else most of the multiprocessors have nothing to do in the last round.
-template <class Launch>
-struct SharedTail {
-  Launch rest;
-  WarpgroupMatmulShape<Launch::products> whole;
-  SharedDepth shared{};
-  int columns = 0;  // of a tile
-  std::int64_t time;
-
-  // most: the launch of the rest. It pays where it takes less than `alone`.
-  SharedTail(const Launch& most, std::int64_t alone) : rest(most), whole(most.shape), time(alone) {
-    constexpr int saved = 1000;  // ns, which a launch takes less behind another
-    const int multiprocessors = most.limits.multiprocessors;
-    for (const TileTime& each : tile_times) {
-      const int tiles = whole.count_tiles(most.c, each.columns), rounds = tiles / multiprocessors;
-      const int parts = each.columns / Launch::columns, left = tiles % multiprocessors;
-      if (each.columns % Launch::columns != 0 || rounds == 0 || left == 0) continue;
-      const double share = static_cast<double>(left) / tiles;
-      const SharedDepth found = most.best(left * parts, share);
-      const std::int64_t own = each.time(rounds, most.steps(), whole, 1 - share) + found.time - saved;
-      if (own >= time || found.rounds > 1) continue;
-      shared = found;
-      columns = each.columns;
-      whole.most_tiles = rest.shape.first_tile = tiles - left;
-      rest.shape.parts = parts;
-      time = own;
-    }
-  }
-  template <class T, bool BDeep>
-  bool launch() {
-    const auto behind = [&](bool launched) { return launched && rest(shared); };
-    if (columns == 256)
-      return behind(launch_by_engine<T, 256, BDeep>(rest.a, rest.b, rest.c, whole, rest.limits, rest.stream));
-    return behind(launch_by_engine<T, 128, BDeep>(rest.a, rest.b, rest.c, whole, rest.limits, rest.stream));
-  }
-};
-
-// What blocks that share the depth of tiles take for a product of more than 64 rows, and what tiles take that none
-// share.
-template <class T, class Deep, class Most>
-struct SharedTimes {
-  SharedDepth of_64, of_128;
-  std::int64_t alone;
-  SharedTail<Most> tail;
-
-  SharedTimes(Deep& deep, Most& most)
-      : of_64(deep.best()), of_128(most.best()), alone(time_alone(most)), tail(most, alone) {
-    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-    if (of_64.rounds > 1) of_64.time = never;
-    // Tiles of 128 rows that nobody shares are better off where their sums go from registers to the sink.
-    if (of_128.rounds > 1 || of_128.blocks == 1) of_128.time = never;
-  }
-  std::int64_t shared() const { return std::min(of_64.time, of_128.time); }
-  std::int64_t least() const { return std::min(shared(), tail.time); }
-
- private:
-  static std::int64_t time_alone(const Most& most) {
-    constexpr int together = most_together<std::remove_cvref_t<decltype(most.c)>, Most::products>;
-    return best_tiles_of<T, together>(most.shape, most.limits).time;
-  }
-};
-
-// c = a * b for each of b, where a has more than 64 rows and c few tiles, in one round of them or in its last, or small
-// ones: false where that takes longer than tiles that no blocks share.
-template <class T, bool BDeep, class Deep, class Most, class Small>
-bool few_tiles_matmul(Deep deep, Most most, const Small& small) {
-  SharedTimes<T, Deep, Most> times(deep, most);
-  const std::int64_t alone = times.alone, least = times.least();
-  if (small.time() < std::min({times.shared() - begins_early, times.tail.time, alone}) && small()) return true;
-  if (least >= alone) return false;
-  if (least == times.of_64.time) return deep(times.of_64);
-  if (least == times.of_128.time) return most(times.of_128);
-  return times.tail.template launch<T, BDeep>();
-}
-
-// c = a * b for each of b, where a has few rows or c has few tiles for the depth: false where that is not so, or where
-// device, compiler or where operands lie do not allow it.
-template <class T, bool BDeep, class A, class B, class C>
-bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                   const DeviceLimits& limits, Stream stream) {
-  const auto launch = [&]<int Rows, int Blocks>() {
-    return SkinnyProduct<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>(a, b, c, shape, limits, stream);
-  };
-  auto few = launch.template operator()<16, 2>();
-  if (!few.fits()) return false;
-  if constexpr (uses_rows<C>) {
-    const SharedDepth shared = few.best();
-    return shape.M <= 16 && pays_making_row_states(c, shape, shared.tiles) && few(shared);
-  } else {
-    const SmallLaunch<T, BDeep, A, B, C> small(a, b, c, shape, limits, stream);
-    const auto shortest = [&](auto& most) {
-      const SharedDepth shared = most.best();
-      return (small.time() < shared.time - begins_early && small()) || most(shared);
-    };
-    if (shape.M <= 16) return shortest(few);
-    auto deep = launch.template operator()<64, 1>();  // of more stages
-    if (!deep.fits() || !launch.template operator()<128, 1>().fits()) return false;
-    if (shape.M > 64)
-      return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, launch.template operator()<128, 1>(), small);
-    if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
-    auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
-    return wide(wide.best());
-  }
-}
 
 }  // namespace kgen::gpu
 

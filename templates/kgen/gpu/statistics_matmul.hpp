@@ -22,7 +22,7 @@ bool shares_depth(const A& a, const B& b, const S& sink, const WarpgroupMatmulSh
   auto most = launch.template operator()<128>();
   if (shape.columns_asked != 0 || !deep.fits() || !most.fits()) return false;
   const SharedTimes<T, decltype(deep), decltype(most)> times(deep, most);
-  const SmallLaunch<T, BDeep, A, B, S> small(a, b, sink, shape, limits, stream);
+  const ShortProduct<T, BDeep, A, B, S> small(a, b, sink, shape, limits, stream);
   const double reading = static_cast<double>(shape.M * shape.N[0]) * sizeof(T) / bytes_of_ns;
   return static_cast<double>(std::min(times.least(), small.time())) + reading < static_cast<double>(times.alone);
 }

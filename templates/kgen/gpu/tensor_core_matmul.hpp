@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kgen/gpu/few_rows_matmul.hpp"
+#include "kgen/gpu/few_tiles_matmul.hpp"
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/line_matmul.hpp"
-#include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/gpu/warpgroup_streamed_matmul.hpp"
 
@@ -58,7 +58,7 @@ std::int64_t engine_time(const A& a, const B& b, const C& c, const WarpgroupMatm
   const auto launch = [&]<int Rows, int Blocks>() {
     return SkinnyProduct<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>(a, b, c, shape, limits, stream);
   };
-  const std::int64_t small = SmallLaunch<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).time();
+  const std::int64_t small = ShortProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).time();
   if (shape.M <= 16) return std::min(small, launch.template operator()<16, 2>().best().time);
   auto deep = launch.template operator()<64, 1>();
   if (shape.M <= 64) return std::min(small, deep.best().time);
@@ -67,24 +67,48 @@ std::int64_t engine_time(const A& a, const B& b, const C& c, const WarpgroupMatm
   return std::min({small, times.least(), times.alone});
 }
 
-// Multiplies operands as they lie, of which copies would have so many bytes, where that takes less time than copying
-// them: those of more than 8 rows, in tiles that waves multiply.
+// Up to 8 rows by right operands whose lines the copy engine takes (Aligned) or not, where that takes less time than
+// `most`.
+template <class T, bool BDeep, bool Aligned, class A, class B, class C>
+bool multiply_few_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                        std::int64_t most, const DeviceLimits& limits, Stream stream) {
+  if (!are_few_rows<T, BDeep>(a, b)) return false;
+  FewRowsProduct<T, BDeep, Aligned, 8, A, B, C> few(a, b, c, shape, limits, stream);
+  if (!few.fits()) return false;
+  const SharedDepth shared = few.best();
+  return shared.time < most && few(shared);
+}
+
+// Multiplies operands as they lie, of which copies would have so many bytes, of right ones and in all, where that takes
+// less time than copying them: up to 8 rows straight from memory, or in tiles that waves multiply.
 template <class T, bool BDeep, class A, class B, class C>
 bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                    std::int64_t copied_bytes, const DeviceLimits& limits, Stream stream) {
+                    std::int64_t of_right, std::int64_t bytes, const DeviceLimits& limits, Stream stream) {
+#if defined(KGEN_SIMT)
+  if (!simt::device().small_tiles) return of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+#endif
+  std::int64_t least = engine_time<T, BDeep>(a, b, c, shape, limits, stream) + copied_time(bytes);
   const auto multiply = [&]<bool Words>() {
     LineLaunch<T, BDeep, Words, A, B, C> lines{a, b, c, shape, limits, stream};
-    if (!lines.fits()) return false;
-    const SharedDepth shared = lines.best();
-    const std::int64_t copied = engine_time<T, BDeep>(a, b, c, shape, limits, stream) + copied_time(copied_bytes);
-    if (shared.time >= copied) return false;
-    lines(shared);
-    return true;
+    const auto few = [&]<bool Aligned>() {
+      return multiply_few_lines<T, BDeep, Aligned>(a, b, c, shape, least, limits, stream);
+    };
+    const SharedDepth shared = lines.fits() ? lines.best() : SharedDepth{0, 0, 0, least};
+    const bool pays = shared.time < least;
+    least = std::min(least, shared.time);
+    // Lines across the depth may come as whole vectors beside a left operand that lies anywhere.
+    constexpr bool has_aligned = !BDeep && several_count<B> == 1;
+    if constexpr (has_aligned) {
+      if (of_right == 0 && few.template operator()<true>()) return true;
+    }
+    if ((!has_aligned || of_right > 0) && few.template operator()<false>()) return true;
+    if (pays) lines(shared);
+    return pays;
   };
   if constexpr (has_line_matmul<T, A, B, C>) {
     return has_words<T, BDeep>(a, b) ? multiply.template operator()<true>() : multiply.template operator()<false>();
   } else {
-    return false;
+    return multiply_few_lines<T, BDeep, false>(a, b, c, shape, least, limits, stream);
   }
 }
 
@@ -102,8 +126,7 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
         if constexpr (deep_only<T>)
           return false;
         else
-          return (of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream)) ||
-                 multiply_lines<T, BDeep>(a, b, c, shape, bytes, limits, stream);
+          return multiply_lines<T, BDeep>(a, b, c, shape, of_right, bytes, limits, stream);
       },
       [&](const auto& left, const auto& right) {
         return tensor_core_matmul<T, BDeep>(left, right, c, shape, limits, stream);

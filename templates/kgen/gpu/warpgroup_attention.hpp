@@ -474,7 +474,7 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   }
   if (!query_map) tile_rows = Attention::block_rows;
   if (!Attention::Tiles::computes_queries && !query_map) return false;
-  constexpr std::int64_t cached = std::int64_t{32} << 20;  // of the 50 MB of the second-level cache
+  const std::int64_t cached = limits.cache_bytes / 3 * 2;  // the rest is for queries and results
   const std::int64_t head_bytes = std::int64_t{2} * shape.keys * shape.D * static_cast<std::int64_t>(sizeof(T));
   AttentionOrder order =
       AttentionOrder::of(shape.B * shape.key_heads, shape.key_heads, (shape.rows() + tile_rows - 1) / tile_rows,

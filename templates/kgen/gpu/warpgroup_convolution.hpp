@@ -95,8 +95,7 @@ auto engine_patches(const PatchOperands<T, A>& operands, const DeviceLimits& lim
   filters.box[1] = BDeep ? Tiles::columns : Tiles::depth;
   const std::optional<TensorMap> a = fits ? image_map(operands, Tiles::rows) : std::nullopt;
   const std::optional<TensorMap> b = a ? tensor_map<T>(filters) : std::nullopt;
-  constexpr std::int64_t cached = std::int64_t{24} << 20;  // of the 50 MB of the second-level cache
-  const bool taps_first = bytes_at_once(operands, Tiles::rows, Tiles::columns, limits) > cached;
+  const bool taps_first = bytes_at_once(operands, Tiles::rows, Tiles::columns, limits) > limits.cache_bytes / 2;
   return b ? std::optional(Loads{*a, *b, operands.shape(), taps_first}) : std::nullopt;
 }
 

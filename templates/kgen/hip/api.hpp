@@ -22,6 +22,9 @@ inline Status multiprocessors(int* count, int device) {
 inline Status shared_bytes(int* bytes, int device) {
   return hipDeviceGetAttribute(bytes, hipDeviceAttributeMaxSharedMemoryPerBlock, device);
 }
+inline Status cache_bytes(int* bytes, int device) {
+  return hipDeviceGetAttribute(bytes, hipDeviceAttributeL2CacheSize, device);
+}
 
 inline Status has_clusters(int* answer, int) {
   *answer = 0;

@@ -49,6 +49,7 @@ struct Device {
   int multiprocessors = 4;
   std::size_t shared_bytes = 48 * 1024;  // that a block may ask for
   std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;  // of a grid
+  std::int64_t cache_bytes = std::int64_t{50} << 20;
   bool small_tiles = false;  // of products by waves, where these pay: all products of tests are so small
   Order order = Order::forward;
   std::uint32_t seed = 1;                     // of Order::shuffled

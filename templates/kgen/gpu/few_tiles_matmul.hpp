@@ -1,0 +1,195 @@
+// Which kernel multiplies few rows, or results of few tiles, of operands that lie as the copy engine takes them.
+#pragma once
+
+#include <limits>
+
+#include "kgen/gpu/few_rows_matmul.hpp"
+#include "kgen/gpu/small_matmul.hpp"
+#include "kgen/gpu/square_matmul.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// The kernels for what is over soon, of one call: small tiles of waves, squares, and up to 8 rows straight from memory.
+// Sinks stand in each of these once more, and must be short; but for those of waves, of one product.
+template <class T, bool BDeep, class A, class B, class C>
+class ShortProduct {
+  static constexpr bool has_others = sizeof(T) == 2 && has_small_tiles<T, A, B, C> && several_count<B> == 1;
+  using Square = SkinnyProduct<SquareMatmul<T, BDeep>, T, BDeep, A, B, C>;
+  using Few = FewRowsProduct<T, BDeep, true, 8, A, B, C>;
+  using Shape = WarpgroupMatmulShape<several_count<B>>;
+
+ public:
+  ShortProduct(const A& a, const B& b, const C& c, const Shape& shape, const DeviceLimits& limits, Stream stream)
+      : a_(a),
+        b_(b),
+        c_(c),
+        shape_(shape),
+        limits_(limits),
+        stream_(stream),
+        waves_(a, b, c, shape, limits, stream),
+        time_(waves_.time()) {
+#if defined(KGEN_SIMT)
+    if (!simt::device().small_tiles) return;
+#endif
+    if constexpr (has_others) {
+      if (shape.columns_asked != 0) return;
+      consider<Square>(square_);
+      if (are_few_rows<T, BDeep>(a, b)) consider<Few>(few_);
+    }
+  }
+
+  // What it takes, in ns.
+  std::int64_t time() const { return time_; }
+  // False where the device does not allow it.
+  bool operator()() const {
+    if constexpr (has_others) {
+      if (few_.time == time_) return launch<Few>()(few_);
+      if (square_.time == time_) return launch<Square>()(square_);
+    }
+    return waves_();
+  }
+
+ private:
+  static constexpr SharedDepth none{0, 0, 0, std::numeric_limits<std::int64_t>::max()};
+
+  template <class Launch>
+  Launch launch() const {
+    return Launch(a_, b_, c_, shape_, limits_, stream_);
+  }
+  template <class Launch>
+  void consider(SharedDepth& found) {
+    const Launch way = launch<Launch>();
+    if (way.fits()) found = way.best();
+    time_ = std::min(time_, found.time);
+  }
+
+  const A& a_;
+  const B& b_;
+  const C& c_;
+  const Shape& shape_;
+  const DeviceLimits& limits_;
+  Stream stream_;
+  SmallLaunch<T, BDeep, A, B, C> waves_;
+  SharedDepth square_ = none, few_ = none;
+  std::int64_t time_;
+};
+
+// Whether each tile should go over the rows itself for the numbers that its sink uses: they come from a cache, while
+// right operands come from memory. On an H200 16 rows of 4096 took 0.3 us of 16 for 6144 columns, where a launch ahead
+// took 0.9, and as much of 58 for 28672; 64 rows took 11 us.
+template <class C, class Shape>
+bool pays_making_row_states(const C& c, const Shape& shape, int tiles) {
+  return shape.M * bytes_of_row(c) * tiles <= std::int64_t{36} << 20;
+}
+
+// A call's tiles that fill all multiprocessors, round after round, and the rest of them, whose depth blocks share in a
+// launch behind: else most of the multiprocessors have nothing to do in the last round.
+template <class Launch>
+struct SharedTail {
+  Launch rest;
+  WarpgroupMatmulShape<Launch::products> whole;
+  SharedDepth shared{};
+  int columns = 0;  // of a tile
+  std::int64_t time;
+
+  // most: the launch of the rest. It pays where it takes less than `alone`.
+  SharedTail(const Launch& most, std::int64_t alone) : rest(most), whole(most.shape), time(alone) {
+    constexpr int saved = 1000;  // ns, which a launch takes less behind another
+    const int multiprocessors = most.limits.multiprocessors;
+    for (const TileTime& each : tile_times) {
+      const int tiles = whole.count_tiles(most.c, each.columns), rounds = tiles / multiprocessors;
+      const int parts = each.columns / Launch::columns, left = tiles % multiprocessors;
+      if (each.columns % Launch::columns != 0 || rounds == 0 || left == 0) continue;
+      const double share = static_cast<double>(left) / tiles;
+      const SharedDepth found = most.best(left * parts, share);
+      const std::int64_t own = each.time(rounds, most.steps(), whole, 1 - share) + found.time - saved;
+      if (own >= time || found.rounds > 1) continue;
+      shared = found;
+      columns = each.columns;
+      whole.most_tiles = rest.shape.first_tile = tiles - left;
+      rest.shape.parts = parts;
+      time = own;
+    }
+  }
+  template <class T, bool BDeep>
+  bool launch() {
+    const auto behind = [&](bool launched) { return launched && rest(shared); };
+    if (columns == 256)
+      return behind(launch_by_engine<T, 256, BDeep>(rest.a, rest.b, rest.c, whole, rest.limits, rest.stream));
+    return behind(launch_by_engine<T, 128, BDeep>(rest.a, rest.b, rest.c, whole, rest.limits, rest.stream));
+  }
+};
+
+// What blocks that share the depth of tiles take for a product of more than 64 rows, and what tiles take that none
+// share.
+template <class T, class Deep, class Most>
+struct SharedTimes {
+  SharedDepth of_64, of_128;
+  std::int64_t alone;
+  SharedTail<Most> tail;
+
+  SharedTimes(Deep& deep, Most& most)
+      : of_64(deep.best()), of_128(most.best()), alone(time_alone(most)), tail(most, alone) {
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    if (of_64.rounds > 1) of_64.time = never;
+    // Tiles of 128 rows that nobody shares are better off where their sums go from registers to the sink.
+    if (of_128.rounds > 1 || of_128.blocks == 1) of_128.time = never;
+  }
+  std::int64_t shared() const { return std::min(of_64.time, of_128.time); }
+  std::int64_t least() const { return std::min(shared(), tail.time); }
+
+ private:
+  static std::int64_t time_alone(const Most& most) {
+    constexpr int together = most_together<std::remove_cvref_t<decltype(most.c)>, Most::products>;
+    return best_tiles_of<T, together>(most.shape, most.limits).time;
+  }
+};
+
+// c = a * b for each of b, where a has more than 64 rows and c few tiles, in one round of them or in its last, or small
+// ones: false where that takes longer than tiles that no blocks share.
+template <class T, bool BDeep, class Deep, class Most, class Small>
+bool few_tiles_matmul(Deep deep, Most most, const Small& small) {
+  SharedTimes<T, Deep, Most> times(deep, most);
+  const std::int64_t alone = times.alone, least = times.least();
+  if (small.time() < std::min({times.shared() - begins_early, times.tail.time, alone}) && small()) return true;
+  if (least >= alone) return false;
+  if (least == times.of_64.time) return deep(times.of_64);
+  if (least == times.of_128.time) return most(times.of_128);
+  return times.tail.template launch<T, BDeep>();
+}
+
+// c = a * b for each of b, where a has few rows or c has few tiles for the depth: false where that is not so, or where
+// device, compiler or where operands lie do not allow it.
+template <class T, bool BDeep, class A, class B, class C>
+bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                   const DeviceLimits& limits, Stream stream) {
+  const auto launch = [&]<int Rows, int Blocks>() {
+    return SkinnyProduct<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>(a, b, c, shape, limits, stream);
+  };
+  auto few = launch.template operator()<16, 2>();
+  if (!few.fits()) return false;
+  if constexpr (uses_rows<C>) {
+    const SharedDepth shared = few.best();
+    return shape.M <= 16 && pays_making_row_states(c, shape, shared.tiles) && few(shared);
+  } else {
+    const ShortProduct<T, BDeep, A, B, C> small(a, b, c, shape, limits, stream);
+    const auto shortest = [&](auto& most) {
+      const SharedDepth shared = most.best();
+      return (small.time() < shared.time - begins_early && small()) || most(shared);
+    };
+    if (shape.M <= 16) return shortest(few);
+    auto deep = launch.template operator()<64, 1>();  // of more stages
+    if (!deep.fits() || !launch.template operator()<128, 1>().fits()) return false;
+    if (shape.M > 64)
+      return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, launch.template operator()<128, 1>(), small);
+    if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
+    auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
+    return wide(wide.best());
+  }
+}
+
+}  // namespace kgen::gpu
+
+#endif
