@@ -148,10 +148,10 @@ def measure(kgen, size, weights, rounds):
 
 
 def measure_replayed(library, weights, folder, rounds):
-    """The rows of one graph, and what is said below the table."""
+    """The rows of one graph, without times where the model finds no memory, and what is said below the table."""
     from kgen_library import Model
     from llama import REPLAYED_8B
-    from llama_replayed import host_times, measure_batches
+    from llama_replayed import BATCHES, host_times, measure_batches, row_of
 
     try:
         hosts = "; ".join(f"{what} {time:.0f} us" for what, time in host_times(library, folder))
@@ -159,7 +159,8 @@ def measure_replayed(library, weights, folder, rounds):
     except RuntimeError as error:  # the caches of 64 sequences take 69 GB beside the weights
         if "out of memory" not in str(error):
             raise
-        return [], f"Rows of one graph are left out: {error}."
+        skipped = [(row_of(batch, behind),) for batch, behind in BATCHES]
+        return skipped, f"Rows of one graph were skipped, of a model for {REPLAYED_8B.B} sequences: {error}."
     rows = list(measure_batches(model, REPLAYED_8B, weights, rounds, in_a_row, bandwidth()))
     model.close()
     return rows, f"Host time of a token's call: {hosts}."
@@ -173,8 +174,12 @@ def memory_of(kgen, size, weights):
 
 def table(rows):
     lines = ["| | floor ms | kgen ms | kgen / floor | PyTorch ms | kgen / PyTorch |", "| --- |" + " ---: |" * 5]
-    lines += [f"| {what} | {floor:.2f} | {ours:.2f} | {ours / floor:.2f} | {theirs:.2f} | {ours / theirs:.2f} |"
-              for what, floor, ours, theirs in rows]
+    for what, *times in rows:
+        if not times:
+            lines.append(f"| {what} | skipped | | | | |")
+            continue
+        floor, ours, theirs = times
+        lines.append(f"| {what} | {floor:.2f} | {ours:.2f} | {ours / floor:.2f} | {theirs:.2f} | {ours / theirs:.2f} |")
     return "\n".join(lines)
 
 

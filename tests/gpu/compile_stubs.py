@@ -27,11 +27,11 @@ REGISTERS = {
                "matmul_kernel": 128, "warpgroup_matmul_kernel": 168, "attention_kernel": 128,
                "grouped_matmul_kernel": 128, "warpgroup_grouped_matmul_kernel": 168,
                "warpgroup_attention_kernel": 168, "merge_attention_kernel": 64,
-               "skinny_matmul_kernel": 168,  # of 288 threads, one or two blocks a multiprocessor
+               "skinny_matmul_kernel": 168,  # of 160 or 288 threads, one or two blocks a multiprocessor
                "staged_matmul_kernel": 200,  # of 320 threads, one block a multiprocessor
                "warpgroup_streamed_matmul_kernel": 168, "block_scaled_matmul_kernel": 168,  # of 384
                "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
-               "line_matmul_kernel": 168,  # of 128 threads, three blocks a multiprocessor, or of 256, one or two
+               "line_matmul_kernel": 168,  # of 256 threads, one or two blocks a multiprocessor
                "skinny_attention_kernel": 248,  # of 160 or 288 threads, one block a multiprocessor
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }

@@ -198,24 +198,26 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
+        std::vector<float> results;
+#if defined(KGEN_WARPGROUPS)
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
-        const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
-        Tensor<float, 2> c(Index<2>{32, 64});
-#if defined(KGEN_WARPGROUPS)
         using Operand = View<const bf16, 2>;
         using Launch =
             gpu::SkinnyProduct<gpu::SquareMatmul<bf16, false>, bf16, false, Operand, Operand, View<float, 2>>;
+        const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
         const Operand left = a.view(), right = b.view();
+        Tensor<float, 2> c(Index<2>{32, 64});
         const gpu::DeviceLimits limits = gpu::device_limits({});
         for (const int blocks : {1, 4}) {  // in a square, of one block and of a cluster's
           const View<float, 2> sink = c.view().slice<0>(blocks == 1 ? 0 : 16, 16);
           const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
           Launch(left, right, sink, asked.shape, limits, {})({1, blocks, 1, 0});
         }
-#endif
         simt::device().shared_bytes = before.shared_bytes;
-        return c.elements;
+        results = c.elements;
+#endif
+        return results;
       },
       [=] {
         const simt::Device before = simt::device();

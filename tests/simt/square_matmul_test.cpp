@@ -59,6 +59,8 @@ TEST_CASE_TEMPLATE("squares: rows, columns and depths below and beyond a tile's"
   check<T>(65, 72, 200, 1, 4);
   check<T>(33, 136, 648, 1, 3);  // more stages than the ring has
   check<T>(130, 77, 72, 1, 6);   // columns that are no vectors
+  check<T>(71, 76, 72, 1, 4);    // but of 4
+  check<T>(71, 78, 72, 1, 4);    // or of 2
 }
 
 TEST_CASE_TEMPLATE("squares: the blocks of a cluster share the depth", T, bf16, f16) {

@@ -199,8 +199,9 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
   }
 }
 
-// The same of lines that are no whole vectors of 4: by pairs of neighbours, so that the threads of half a wave write to
-// one line; W lanes at a time, where the extents are multiples of it.
+// The same of lines that are no whole vectors of 8: by pairs of neighbours, so that the threads of half a wave write to
+// one line; W lanes at a time, where the extents are multiples of it. By fours, a wave would write half of each piece
+// of memory's lines at a time, and as often (tests/bench/MATMUL.md).
 template <class Layout, int W, class Sums, int Count, class C>
 KGEN_FN void emit_pairs(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents) {
   using Sum = std::remove_all_extents_t<Sums>;
@@ -287,18 +288,18 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
   } else if (IsAlone && has_fast_ends<C, Layout, AtOnce> && constant) {
     if (origin[0] >= extents[0]) return;
     emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+  } else if constexpr (is_shortest && Layout::is_of_quads) {
+    if (has_fours(lanes) || lanes == Lanes::whole_pairs) {
+      emit_pairs<Layout, 2>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
+    } else {
+      emit_pairs<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);
+    }
   } else if (has_fours(lanes)) {
     const auto& whole = known<Lanes::whole_vectors>(sink);
     if constexpr (is_shortest) {
       emit_in_steps<Layout, TileEnd::fours, AtOnce>(sums, whole, origin, extents);
     } else {
       emit_in_turn<Layout, 4>(sums, whole, origin, extents);
-    }
-  } else if constexpr (is_shortest && Layout::is_of_quads) {
-    if (lanes == Lanes::whole_pairs) {
-      emit_pairs<Layout, 2>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
-    } else {
-      emit_pairs<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);
     }
   } else {
     emit_in_turn<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);

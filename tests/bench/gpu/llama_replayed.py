@@ -111,6 +111,10 @@ def host_times(library, folder, size=REPLAYED_8B, graph="llama_replayed"):
         model.close()
 
 
+def row_of(batch, behind):
+    return f"one graph, {batch} of {behind} tokens each"
+
+
 def measure_batches(model, size, weights, rounds, in_a_row, bandwidth):
     """Rows of (what, floor, kgen, PyTorch); bandwidth in bytes a millisecond."""
     for batch, behind in BATCHES:
@@ -123,6 +127,6 @@ def measure_batches(model, size, weights, rounds, in_a_row, bandwidth):
         with torch.cuda.graph(graph):
             theirs(decoder.x, behind)
         read = sum(weight.nbytes for weight in weights.values()) + 4 * size.layers * batch * behind * size.G * size.E
-        yield f"one graph, {batch} of {behind} tokens each", read / bandwidth, ours, in_a_row(graph.replay, rounds)
+        yield row_of(batch, behind), read / bandwidth, ours, in_a_row(graph.replay, rounds)
         del theirs, graph
         torch.cuda.empty_cache()
