@@ -70,12 +70,14 @@ class Expected:
 
 
 def largest_error(found, expected, terms):
-    """Relative to |expected| + its root mean square, or + its terms; infinite where something is not finite."""
+    """Relative to |expected| + its root mean square, or + its terms; infinite where something is not finite. What is equal
+    has none, also where all of that is 0: a product of one term that is."""
     found, expected = found.double().flatten(), expected.double().flatten()
     if found.shape != expected.shape:
         return float("inf")
     scale = expected.abs() + (expected.square().mean().sqrt() if terms is None else terms.flatten())
-    error = ((found - expected).abs() / scale).max().item()
+    distance = (found - expected).abs()
+    error = (distance / scale).masked_fill(distance == 0, 0).max().item()
     return error if error == error else float("inf")
 
 
@@ -91,7 +93,9 @@ def judge(found, expected, least=0, when=""):
     for index, (one, other, sums) in enumerate(zip(found, expected.results, terms, strict=True)):
         error = largest_error(one, other, sums)
         if not error <= max(tolerance(one.dtype), least):
-            raise RuntimeError(f"output {index} is wrong by {error:.2e}{when}")
+            lost = (~one.double().flatten().isfinite()).nonzero()
+            where = f", {len(lost)} of {one.numel()} are not finite, from {lost[0].item()} on" if len(lost) else ""
+            raise RuntimeError(f"output {index} is wrong by {error:.2e}{when}{where}")
 
 
 # ---- times
