@@ -441,8 +441,8 @@ KGEN_FN bool any_of(const Vec<bool, W>& v) {
   }
 }
 
-// True where all lanes of a vector of integers are equal. By their bits that differ, which are joined in whole registers:
-// comparisons give lanes of another width.
+// Whether all lanes of a vector of integers are equal, by their bits that differ: these are joined in whole registers,
+// while comparisons give lanes of another width.
 template <class T, int W>
 KGEN_FN T joined_lanes(const Vec<T, W>& v) {
   if constexpr (W == 1) {

@@ -70,8 +70,8 @@ class Expected:
 
 
 def largest_error(found, expected, terms):
-    """Relative to |expected| + its root mean square, or + its terms; infinite where something is not finite. What is equal
-    has none, also where all of that is 0: a product of one term that is."""
+    """Relative to |expected| + its root mean square, or + its terms; infinite where something is not finite. What is
+    equal has none, also where all of that is 0: a product of one term that is."""
     found, expected = found.double().flatten(), expected.double().flatten()
     if found.shape != expected.shape:
         return float("inf")

@@ -76,8 +76,8 @@ class Kernel:
 
 @dataclasses.dataclass
 class Source:
-    """A file for the compiler, the folder that it stands in, both as seen from the scratch folder, and how many stubs it
-    holds at least."""
+    """A file for the compiler, the folder that it stands in, both as seen from the scratch folder, and how many stubs
+    it holds at least."""
 
     path: pathlib.Path
     folder: pathlib.Path
@@ -98,8 +98,8 @@ def run(command, **options):
 
 
 def run_cached(command, scratch):
-    """The standard errors of a compiler that is run in `scratch`. All paths being of this folder, these compilations are
-    the same with other clones of the repository."""
+    """The standard errors of a compiler that is run in `scratch`. All paths being of this folder, these compilations
+    are the same with other clones of the repository."""
     cache = [shutil.which("ccache")] if shutil.which("ccache") else []
     anywhere = {"CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime"}  # stubs are new
     _, said = run([*cache, *command], cwd=scratch, env=os.environ | anywhere)
@@ -273,12 +273,13 @@ def too_much(kernel, arguments):
 
 
 def seen_from(scratch, folder):
-    """The name of a link to the folder."""
-    link = scratch / "links" / folder.name
-    link.parent.mkdir(exist_ok=True)
-    if not link.exists():
+    """The name of a link to the folder, by the number of those before."""
+    links = scratch / "links"
+    links.mkdir(exist_ok=True)
+    known = {link.resolve(): link for link in links.iterdir()}
+    link = known.get(folder.resolve(), links / str(len(known)))
+    if folder.resolve() not in known:
         link.symlink_to(folder.resolve())
-    assert link.resolve() == folder.resolve(), f"two folders are called {folder.name}"
     return link.relative_to(scratch)
 
 

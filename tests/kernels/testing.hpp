@@ -12,10 +12,13 @@
 #include "kgen/view.hpp"
 
 // The types of a TEST_CASE_TEMPLATE: KGEN_TYPES((few), others...). Each costs many compiled kernels, so that programs for
-// which a type is not what they are about have the few alone.
+// which a type is not what they are about have the few alone, and that of the CPU's kernels the first of the others, too.
 #define KGEN_THESE(...) __VA_ARGS__
-#if defined(KGEN_FEW_TYPES)
+#define KGEN_FIRST(first, ...) first
+#if defined(KGEN_FEW_TYPES) && defined(KGEN_SIMT)
 #define KGEN_TYPES(few, ...) KGEN_THESE few
+#elif defined(KGEN_FEW_TYPES)
+#define KGEN_TYPES(few, ...) KGEN_THESE few, KGEN_FIRST(__VA_ARGS__, )
 #else
 #define KGEN_TYPES(few, ...) KGEN_THESE few, __VA_ARGS__
 #endif

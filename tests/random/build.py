@@ -100,11 +100,12 @@ def needs_cpu(target: Target, folder: Path) -> bool:
 
 
 def compile_library(target: Target, folders: list[Path], library: Path) -> str:
-    """One translation unit of all graphs' sources. Compiled apart from the linking, and the same text in each clone of the
-    repository, so that a compiler's cache knows it."""
+    """One translation unit of all graphs' sources. Compiled apart from the linking, and the same text in each clone of
+    the repository, so that a compiler's cache knows it."""
     unit = library.with_suffix(target.suffix)
     unit.parent.mkdir(parents=True, exist_ok=True)
-    paths = [os.path.relpath(source.resolve(), unit.parent.resolve()) for folder in folders for source in sources_of(folder)]
+    sources = [source.resolve() for folder in folders for source in sources_of(folder)]
+    paths = [os.path.relpath(source, unit.parent.resolve()) for source in sources]
     unit.write_text("".join(f'#include "{path}"\n' for path in paths))
     includes = [f"-I{(folder / 'stubs').resolve()}" for folder in folders if (folder / "observed").exists()]
     compiled = library.with_suffix(".o") if target.link else library

@@ -169,7 +169,7 @@ TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below an
 
 TEST_CASE("streamed products: zero points of half a byte each, a scale for each column, weights of 8 bits") {
   check<bf16>(5, Weights<i4>(544, 24, 32, 1).offset(), "streamed_matmul x2");
-  check<bf16>(2, Weights<Codes>(256, 19, 128, 1).offset(), "streamed_matmul x2");
+  check<bf16>(2, Weights<u4>(256, 19, 128, 1).offset(), "streamed_matmul x2");
   check<bf16>(16, Weights<f8e4m3>(160, 24, 160, 1).scaled(), "streamed_matmul x2");
   check<bf16>(13, Weights<f8e4m3>(256, 16, 64, 1).grouped(), "streamed_matmul x1");
   check<f16>(4, Weights<i4>(192, 16, 192, 1).scaled(), "streamed_matmul x1");
@@ -205,10 +205,10 @@ TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and 
   check_staged<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), 1);
   check_staged<T>(30, Weights<u4>(128, 130, 128, 1).grouped(), 2);
   check_staged<T, double, 1>(1, Weights<i4>(1152, 24, 128, 1).grouped(), 2);
-  check_staged<T, double, 1>(8, Weights<Codes>(2176, 1, 128, 1).grouped(), 3);
+  check_staged<T, double, 1>(8, Weights<u4>(2176, 1, 128, 1).grouped(), 3);
   check_staged<T, double, 1>(32, Weights<Codes>(640, 260, 128, 1).grouped(), 3);
   check_staged<T, double, 2>(16, Weights<i4>(256, 129, 128, 1).offset(), 2);
-  check_staged<T, double, 2>(25, Weights<Codes>(512, 20, 128, 1).offset(), 1);
+  check_staged<T, double, 2>(25, Weights<u4>(512, 20, 128, 1).offset(), 1);
   check_staged<T>(9, Weights<f8e4m3>(256, 16, 256, 1).scaled(), 1);
   check_staged<T>(32, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), 4);
 }

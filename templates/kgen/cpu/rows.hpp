@@ -465,7 +465,7 @@ bool goes_backwards(const Program& program) {
   return up < down;
 }
 
-// The same of lines of `Length` elements of which all Views lie dense.
+// Rows that one thread computes, of lines of `Length` elements of which all Views lie dense.
 template <std::int64_t Length, int R, class Program>
 void own_lines(Index<R> shape, const Program& program, const Range& part) {
   using Line = Row<R, 1, Length>;

@@ -1,6 +1,6 @@
 // Matrix multiplication of up to 8 rows by right operands that go from where they lie straight to registers
-// (few_rows_loads.hpp): where their lines begin at addresses that the copy engine does not take, and in batches of
-// matrices. Copied to other lines first, right operands would be on their way three times.
+// (few_rows_loads.hpp): where their lines begin at addresses that the copy engine does not take, in batches of matrices,
+// and of one product where that is over sooner. Copied to other lines first, right operands would come three times.
 //
 // A wave goes down some columns, a step of the depth at a time, of which it multiplies what its threads have loaded.
 // Either the waves of a block share the depth, as do the blocks of a cluster, and their sums meet in shared memory

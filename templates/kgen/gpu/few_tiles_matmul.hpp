@@ -36,7 +36,7 @@ class ShortProduct {
     if constexpr (has_others) {
       if (shape.columns_asked != 0) return;
       consider<Square>(square_);
-      if (are_few_rows<T, BDeep>(a, b)) consider<Few>(few_);
+      if (are_few_rows<T, BDeep>(a, b) && are_aligned()) consider<Few>(few_);
     }
   }
 
@@ -54,6 +54,12 @@ class ShortProduct {
  private:
   static constexpr SharedDepth none{0, 0, 0, std::numeric_limits<std::int64_t>::max()};
 
+  // As all operands are here, but on devices for whose sake none was copied.
+  bool are_aligned() const {
+    bool aligned = matrix_in_memory(a_, false, 1, 1).has_value();
+    for_each_of(b_, [&](const auto& each) { aligned = aligned && matrix_in_memory(each, BDeep, 1, 1).has_value(); });
+    return aligned;
+  }
   template <class Launch>
   Launch launch() const {
     return Launch(a_, b_, c_, shape_, limits_, stream_);

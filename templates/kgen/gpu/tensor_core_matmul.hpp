@@ -112,8 +112,8 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
   }
 }
 
-// The same, of operands that lie anywhere: few rows are multiplied by right operands as they lie, where the copy engine
-// does not take one, and so are products that take less time than copies; all else that it does not take is copied to
+// The same, of operands that lie anywhere: where the copy engine does not take one, few rows are multiplied by right
+// operands as they lie, and other products as they lie, where that takes less time than copies; all else is copied to
 // where it does. Brought through registers, tiles of 128 rows take longer at any size (tests/bench/H200.md).
 template <class T, bool BDeep, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,

@@ -515,8 +515,8 @@ template <class T>
 inline constexpr bool comes_in_pairs = sizeof(T) == 2;
 
 // Of which products there are tiles of 64 columns.
-template <class T, int Together>
-inline constexpr bool has_narrow_tiles = Together == 1 && sizeof(T) == 2;
+template <class T, int Products>
+inline constexpr bool has_narrow_tiles = Products == 1 && sizeof(T) == 2;
 
 // The same of one call's products, where each sink takes at most `Together` of them.
 template <class T, int Together, int Products>
@@ -524,11 +524,11 @@ TileChoice best_tiles_of(const WarpgroupMatmulShape<Products>& shape, const Devi
   const std::int64_t steps = shape.steps(swizzle_bytes / static_cast<int>(sizeof(T)));
   // Narrow tiles ask the second-level cache for more than it gives more than half of the multiprocessors.
   const std::int64_t narrow = shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(0, 64);
-  const bool few = Products == 1 && 2 * narrow <= limits.multiprocessors;
+  const bool few = 2 * narrow <= limits.multiprocessors;
   const auto best = [&](int blocks) {
     // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
     if constexpr (Together == 1 && !sums_are_short<T>) {
-      if constexpr (has_narrow_tiles<T, Together>) {
+      if constexpr (has_narrow_tiles<T, Products>) {
         if (few) return best_tiles<256, 192, 128, 64>(shape, limits.multiprocessors, steps, blocks);
       }
       return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps, blocks);
@@ -560,7 +560,7 @@ bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulS
   if constexpr (together == 1 && !sums_are_short<T>) {
     if (launch.template operator()<192>()) return true;
   }
-  if constexpr (has_narrow_tiles<T, together>) {
+  if constexpr (has_narrow_tiles<T, several_count<B>>) {
     if (launch.template operator()<64>()) return true;
   }
   return launch.template operator()<256>() || launch.template operator()<128>();
