@@ -362,12 +362,20 @@ def truth(reduce: Callable) -> Callable[[Value], list[Value]]:
 # ---- sums of products ------------------------------------------------------------------------------------------------
 
 
+def multiplied_radius(operand: Floats) -> np.ndarray:
+    """Where a float of 8 bits is multiplied as bf16, what was never stored as such may be rounded to that instead."""
+    apart = radius(operand)
+    if FLOATS[operand.dtype].bytes > 1:
+        return apart
+    return apart + np.where(apart > 0, FLOATS["bf16"].epsilon / 2 * magnitude(operand), 0)
+
+
 def bilinear(compute: Callable, a: Floats, b: Floats, attributes: dict[str, Any]) -> Floats:
     """compute(a, b, attributes) is linear in each operand: the radius of the result follows from it on magnitudes."""
     at = lambda x, y: np.asarray(compute(x, y, attributes), np.float64)  # noqa: E731
     fine_a, fine_b = is_finite(a), is_finite(b)
     mid_a, mid_b = np.where(fine_a, mid(a), 0), np.where(fine_b, mid(b), 0)
-    reach_a, reach_b = np.where(fine_a, radius(a), 0), np.where(fine_b, radius(b), 0)
+    reach_a, reach_b = np.where(fine_a, multiplied_radius(a), 0), np.where(fine_b, multiplied_radius(b), 0)
     value = at(mid_a, mid_b)
     terms = at(np.abs(mid_a) + reach_a, np.abs(mid_b) + reach_b)
     spread = terms - at(np.abs(mid_a), np.abs(mid_b)) + 2.0**-50 * terms
