@@ -13,13 +13,6 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-struct SmallTiles : Hopper {
-  explicit SmallTiles(int multiprocessors) {
-    simt::device().small_tiles = true;
-    simt::device().multiprocessors = multiprocessors;
-  }
-};
-
 // c = a * b by those launches, for each order of the threads: b lies either way. Lines begin so many elements behind an
 // aligned address, with a gap of NaN between them.
 template <class T>

@@ -10,6 +10,14 @@ struct Hopper : TestDevice {
   Hopper() { simt::device().shared_bytes = 227 * 1024; }
 };
 
+// One that chooses tiles as if products were smaller, of so many multiprocessors.
+struct SmallTiles : Hopper {
+  explicit SmallTiles(int multiprocessors) {
+    simt::device().small_tiles = true;
+    simt::device().multiprocessors = multiprocessors;
+  }
+};
+
 // A device without warpgroups of its own.
 struct NoHopper : TestDevice {
   NoHopper() { simt::device().shared_bytes = 48 * 1024; }

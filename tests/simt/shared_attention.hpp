@@ -3,10 +3,7 @@
 
 #include "kgen/attention.hpp"
 #include "kgen/paged_attention.hpp"
-
-#if !defined(KGEN_SHARED)
-#define KGEN_SHARED extern template
-#endif
+#include "shared.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 namespace kgen::gpu {

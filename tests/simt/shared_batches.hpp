@@ -3,10 +3,7 @@
 
 #include "kgen/batched_matmul.hpp"
 #include "kgen/grouped_matmul.hpp"
-
-#if !defined(KGEN_SHARED)
-#define KGEN_SHARED extern template
-#endif
+#include "shared.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 namespace kgen::gpu {

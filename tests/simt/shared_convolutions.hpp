@@ -4,10 +4,7 @@
 #include "kgen/convolution.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
-
-#if !defined(KGEN_SHARED)
-#define KGEN_SHARED extern template
-#endif
+#include "shared.hpp"
 
 namespace kgen::simt_testing {
 

@@ -5,10 +5,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
-
-#if !defined(KGEN_SHARED)
-#define KGEN_SHARED extern template
-#endif
+#include "shared.hpp"
 
 namespace kgen::simt_testing {
 

@@ -14,13 +14,6 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-struct SmallTiles : Hopper {
-  explicit SmallTiles(int multiprocessors) {
-    simt::device().small_tiles = true;
-    simt::device().multiprocessors = multiprocessors;
-  }
-};
-
 // c = a * b in such tiles, whose depth so many blocks share, for each order of the threads and both ways that b may
 // lie.
 template <class T>

@@ -433,6 +433,7 @@ void own_rows(const Index<R>& shape, const Program& program, const Range& part, 
     program(row);
   }
 }
+
 // Bytes from a line of a View to the next.
 template <class T, int R>
 std::int64_t line_pitch(const View<T, R>& view) {
