@@ -110,10 +110,16 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
                        place_text(each.where));
   });
   write_list(writer, "parameters", kernel.parameters, [](const KernelParameter& each) {
-    const std::string when = each.tuned_when.text.empty() ? "always" : yaml_string(each.tuned_when.text);
-    return fmt::format("{{name: {}, values: [{}], default: {}{}, at: {}}}", yaml_name(each.name),
-                       fmt::join(each.values, ", "), each.default_value, each.tuned ? ", tuned: " + when : "",
-                       place_text(each.where));
+    const auto when = [](const Expression& condition) {
+      return condition.text.empty() ? "always" : yaml_string(condition.text);
+    };
+    std::string text = fmt::format("{{name: {}, values: [{}]", yaml_name(each.name), fmt::join(each.values, ", "));
+    if (!each.names.empty()) text += ", names: " + words_text(each.names);
+    text += fmt::format(", default: {}", each.default_value);
+    if (each.tuned) text += ", tuned: " + when(each.tuned_when);
+    if (!each.layout_of.empty())
+      text += fmt::format(", layout: {}, known: {}", yaml_name(each.layout_of), when(each.layout_when));
+    return text + fmt::format(", at: {}}}", place_text(each.where));
   });
   if (!kernel.doc.empty()) writer.line("  doc: {}", yaml_string(kernel.doc));
 }

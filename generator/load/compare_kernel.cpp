@@ -302,6 +302,7 @@ void compare_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own
   }
   for (const KernelParameter& each : kernel.parameters) {
     validate_condition(each.tuned_when, op, condition_of(kernel, each), diagnostics);
+    validate_condition(each.layout_when, op, condition_of(kernel, each), diagnostics);
   }
   for (const KernelOperand& result : kernel.results) {
     validate_evaluations(result.rows, result);

@@ -141,7 +141,7 @@ KernelAttribute read_attribute(Yaml entry, Diagnostics& diagnostics) {
 }
 
 KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
-  validate_keys(entry, {"name", "values", "default", "tuned", "at"}, "a parameter", diagnostics);
+  validate_keys(entry, {"name", "values", "names", "default", "tuned", "layout", "known", "at"}, "a parameter", diagnostics);
   KernelParameter parameter;
   parameter.where = read_place(entry, entry.where(), diagnostics);
   parameter.name = require_text(entry, "name", "a parameter", diagnostics);
@@ -153,9 +153,19 @@ KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
   if (const Yaml value = require_key(entry, "default", "a parameter", diagnostics)) {
     parameter.default_value = read_integer(value, "'default'", diagnostics).value_or(0);
   }
+  if (const Yaml names = entry.find("names")) {
+    for (const Yaml each : read_list(names, "'names'", diagnostics).value_or(std::vector<Yaml>{})) {
+      parameter.names.emplace_back(read_text(each, "a name", diagnostics).value_or(""));
+    }
+  }
   parameter.tuned_when = read_plain(entry, "tuned", diagnostics);
   parameter.tuned = !parameter.tuned_when.text.empty();
   if (parameter.tuned_when.text == "always") parameter.tuned_when = {};
+  if (const Yaml operand = entry.find("layout")) {
+    parameter.layout_of = std::string(read_text(operand, "'layout'", diagnostics).value_or(""));
+    parameter.layout_when = read_plain(entry, "known", diagnostics);
+    if (parameter.layout_when.text == "always") parameter.layout_when = {};
+  }
   return parameter;
 }
 
@@ -213,6 +223,19 @@ void validate_emitted_text(const KernelSignature& kernel, Diagnostics& diagnosti
   if (!is_qualified_name(kernel.name)) {
     diagnostics.error(kernel.where, fmt::format("'{}' cannot name a kernel", kernel.name))
         .advise("write the qualified C++ name of a struct or a function, such as kgen::matmul");
+  }
+  for (const KernelParameter& parameter : kernel.parameters) {
+    const bool good = (parameter.names.empty() || parameter.names.size() == parameter.values.size()) &&
+                      std::all_of(parameter.names.begin(), parameter.names.end(), is_qualified_name);
+    if (!good) {
+      diagnostics.error(parameter.where,
+                        fmt::format("the names of '{}' are no C++ names, one for each value", parameter.name));
+    }
+    const auto is_it = [&](const KernelOperand& each) { return each.name == parameter.layout_of && each.rank == 2; };
+    if (!parameter.layout_of.empty() && std::none_of(kernel.operands.begin(), kernel.operands.end(), is_it)) {
+      diagnostics.error(parameter.where, fmt::format("'{}' is to say how '{}' lies, which is no matrix among the operands",
+                                                     parameter.name, parameter.layout_of));
+    }
   }
   for (const KernelAttribute& attribute : kernel.attributes) {
     if (attribute.values.empty()) continue;  // of a type that operators know
@@ -274,7 +297,10 @@ void parse_expressions(KernelSignature& kernel, Diagnostics& diagnostics) {
     parse(operand.memory, condition_of(kernel, operand));
     parse_evaluations(operand.evaluations, operand);
   }
-  for (KernelParameter& each : kernel.parameters) parse(each.tuned_when, condition_of(kernel, each));
+  for (KernelParameter& each : kernel.parameters) {
+    parse(each.tuned_when, condition_of(kernel, each));
+    parse(each.layout_when, condition_of(kernel, each));
+  }
   for (KernelOperand& result : kernel.results) {
     parse_evaluations(result.rows, result);
     parse(result.statistics, condition_of(kernel, result));

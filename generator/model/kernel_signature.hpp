@@ -72,7 +72,7 @@ struct KernelAttribute {
   std::vector<std::string> values = {};  // of an enumeration: its enumerators
 };
 
-struct KernelParameter {  // a compile-time parameter, which rules of tuning give
+struct KernelParameter {  // a compile-time parameter, which rules of tuning give, or the layout of an operand
   std::string name;
   std::vector<std::int64_t> values;
   std::int64_t default_value = 0;
@@ -80,6 +80,10 @@ struct KernelParameter {  // a compile-time parameter, which rules of tuning giv
   // Whether it changes nothing but the time that the kernel takes, so that `kgen tune` may try its values, and
   bool tuned = false;
   Expression tuned_when = {};  // where it changes that; empty: everywhere
+  std::vector<std::string> names = {};  // what the values are called in C++, qualified; empty: they have no names
+  // The operand whose layout in memory it says, where that is known: 1 row-major, 2 column-major (kgen/introspect.hpp).
+  std::string layout_of = {};  // empty: none
+  Expression layout_when = {};
 };
 
 // A structured or opaque kernel is called with its operands, its attributes and its results, in these orders, and the

@@ -250,7 +250,7 @@ struct StubProgram {
   std::string name;                             // "stub_q", after the result of its first use
   GroupKind kind = GroupKind::elementwise;
   std::string kernel;                           // structured: "kgen::matmul"
-  std::vector<std::int64_t> kernel_parameters;  // its compile-time ones, in order; those that are missing are default
+  std::vector<std::string> kernel_parameters;   // its compile-time ones, in order, as C++ has them; others are default
   std::vector<std::string> headers;             // "kgen/ops/arithmetic.hpp", sorted
   std::vector<StubParameter> parameters;        // results first
   std::vector<Functor> functors;

@@ -51,7 +51,7 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
     const FilterMatrix<F, A> matrix{filters, sizes, channels, g * channels};
     const ResultMatrix<Out, A> result{out, sizes, g * channels};
 #if defined(KGEN_GPU)
-    matmul<TileM, TileN>(patches, matrix, result, stream);
+    matmul<any_layout, any_rows, TileM, TileN>(patches, matrix, result, stream);
 #else
     cpu::convolution<TileM, TileN>(patches, matrix, result, stream);
 #endif

@@ -50,6 +50,11 @@
 //
 // KGEN_TUNED(parameter) or KGEN_TUNED(parameter, "condition"): the number changes nothing but the time that the kernel
 // takes, where the condition holds, so that `kgen tune` may try its values there.
+//
+// KGEN_LAYOUT(parameter, operand) or KGEN_LAYOUT(parameter, operand, "condition"): where the condition holds, the planner
+// says by the number how the operand, a matrix, lies in memory, as far as the graph says it: 1, its rows are lines without
+// gaps between neighbours; 2, its columns are; 0, it is not known. 1 and 2 promise besides that the lines of all operands
+// are whole vectors of 16 bytes. (Names for them are in kgen/known_product.hpp. A caller's memory may begin anywhere.)
 
 // And of a Sink of rank 2:
 //
@@ -67,6 +72,8 @@
 #define KGEN_EVALUATED(operand, ...) [[clang::annotate("kgen.evaluated", #operand, __VA_ARGS__)]]
 #define KGEN_IN_MEMORY(operand, ...) [[clang::annotate("kgen.in_memory", #operand, __VA_ARGS__)]]
 #define KGEN_TUNED(parameter, ...) [[clang::annotate("kgen.tuned", #parameter __VA_OPT__(, ) __VA_ARGS__)]]
+#define KGEN_LAYOUT(parameter, operand, ...) \
+  [[clang::annotate("kgen.layout", #parameter, #operand __VA_OPT__(, ) __VA_ARGS__)]]
 #define KGEN_ROWS(result, ...) [[clang::annotate("kgen.rows", #result, __VA_ARGS__)]]
 #define KGEN_STATISTICS(result, ...) [[clang::annotate("kgen.statistics", #result, __VA_ARGS__)]]
 #else
@@ -74,6 +81,7 @@
 #define KGEN_EVALUATED(...)
 #define KGEN_IN_MEMORY(...)
 #define KGEN_TUNED(...)
+#define KGEN_LAYOUT(...)
 #define KGEN_ROWS(...)
 #define KGEN_STATISTICS(...)
 #endif

@@ -9,6 +9,7 @@
 #include "kgen/cpu/matmul.hpp"
 #endif
 #include "kgen/introspect.hpp"
+#include "kgen/known_product.hpp"
 #include "kgen/row_statistics.hpp"
 #include "kgen/rows.hpp"
 #include "kgen/several.hpp"
@@ -28,17 +29,18 @@ namespace kgen {
 // of rows that it uses are made ahead, or on Hopper, where rows are few and not one alone, once for each 128 columns,
 // while the right operands come. Statistics of c's rows are made of its tiles on Hopper where they have 128 rows and
 // whole vectors of short elements; else, and where blocks share the depth of tiles, of c in memory by a launch behind.
-// TileM: the least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns. LeastBits: how
-// many bits of mantissa are kept at least of what is multiplied, and of sums over a depth of 256: with 13, tensor cores
+// Right, MostRows: what is known of the operands (kgen/known_product.hpp), so that a call compiles in less time. TileM: the
+// least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns. LeastBits: how many bits of mantissa are kept at least of what is multiplied, and of sums over a depth of 256: with 13, tensor cores
 // may multiply floats of 8 bits; with 10, those of 32 bits as well (tf32). Degree: what a prologue of b makes of what it
 // reads of fewest bits: with 1 a multiple, with 2 a multiple and something more, by what else it reads, so that a kernel
 // may do that to sums. Columns: of a tile of more than 64 rows on Hopper's tensor cores; 0: what the call's sizes suggest.
 // Library: with 1 cuBLASLt does plain products of bf16 and f16, that is of matrices in memory to one; what it does not
 // take, and all that is fused, is done as without. It is for `kgen tune` to try: builds say whether they may link it.
-template <int TileM = 96, int TileN = 256, int LeastBits = 13, int Degree = 0, int Columns = 0, int Library = 0,
-          Source<2> A, SeveralSources<2, 8> B,
+template <int Right = any_layout, int MostRows = any_rows, int TileM = 96, int TileN = 256, int LeastBits = 13,
+          int Degree = 0, int Columns = 0, int Library = 0, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)
+KGEN_LAYOUT(Right, b, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
 KGEN_TUNED(Columns, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_TUNED(Library, "target == cuda && (T == bf16 || T == f16)")
@@ -53,18 +55,20 @@ KGEN_ROWS(c, "(N + 127) / 128", "architecture == sm_90a && (T == bf16 || T == f1
 KGEN_STATISTICS(c, "architecture == sm_90a && (T == bf16 || T == f16)")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 2>> &&
+         Allowed<Right, any_layout, row_major, column_major> && Allowed<MostRows, any_rows, few_rows> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> && Allowed<LeastBits, 10, 13, 23> &&
          Allowed<Degree, 0, 1, 2> && Allowed<Columns, 0, 128, 192, 256> && Allowed<Library, 0, 1>
 {
+  using Known = KnownProduct<Right, MostRows>;
   for_each_of(b, [&]([[maybe_unused]] const auto& each) { assert(a.shape()[1] == each.shape()[0]); });
   if constexpr (has_statistics<C>) {
 #if defined(KGEN_GPU)
-    if (target::matmul_with_statistics<LeastBits, Columns>(a, b, c, stream)) return;
+    if (target::matmul_with_statistics<LeastBits, Columns, Known>(a, b, c, stream)) return;
 #endif
-    target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, c.sink, stream);
+    target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library, Known>(a, b, c.sink, stream);
     rows<1>(c.statistics.shape(), c.statistics, stream);
   } else {
-    target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, c, stream);
+    target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library, Known>(a, b, c, stream);
   }
 }
 

@@ -157,7 +157,7 @@ TEST_CASE("packed: more rows than one packed piece holds, tiles of other sizes")
     const auto panels = packed<bf16>(b.view());
     Tensor<float, 2> found(Index<2>{900, N}), expected(Index<2>{900, N});
     packed_matmul<48, 128>(a.view(), panels.view(), padding_of(N), found.view(), Stream{2});
-    matmul<48, 128>(a.view(), b.view(), expected.view(), Stream{2});
+    matmul<any_layout, any_rows, 48, 128>(a.view(), b.view(), expected.view(), Stream{2});
     require_same(found, expected);
   }
 }

@@ -173,7 +173,7 @@ TEST_CASE("several: more columns than one packed piece holds") {
   const auto a = random_tensor<bf16>(Index<2>{30, K}, 1, -1, 1), gate = random_tensor<bf16>(Index<2>{K, N}, 2, -1, 1);
   const auto up = random_tensor<bf16>(Index<2>{K, N}, 3, -1, 1);
   Tensor<float, 2> y(Index<2>{30, N});
-  matmul<48, 128>(a.view(), several(gate.view(), up.view()), Gated<float>{y.view()}, Stream{2});
+  matmul<any_layout, any_rows, 48, 128>(a.view(), several(gate.view(), up.view()), Gated<float>{y.view()}, Stream{2});
   for (const std::int64_t i : {0, 7, 29}) {
     for (const std::int64_t j : {0, 63, 64, 127, 128, 149}) {
       const Index<2> at{i, j};

@@ -242,7 +242,7 @@ std::vector<Case> cases() {
         Tensor<float, 2> c(Index<2>{72, 24});
         matmul(a.view().slice<0>(0, 3), b, c.view().slice<0>(0, 3));
         matmul(a.view(), b, c.view().slice<0>(3, 33));                   // by warpgroups
-        matmul<96, 256, 13, 1>(a.view(), b, c.view().slice<0>(36, 33));  // and by codes
+        matmul<any_layout, any_rows, 96, 256, 13, 1>(a.view(), b, c.view().slice<0>(36, 33));  // and by codes
 #if defined(KGEN_WARPGROUPS)
         const auto few = a.view().slice<0>(0, 3);
         const auto of_few = c.view().slice<0>(69, 3);
@@ -260,7 +260,7 @@ std::vector<Case> cases() {
         Tensor<float, 2> c(Index<2>{144, 64});
         const auto right = b.view().permute<1, 0>();
         matmul(a.view(), right, c.view().slice<0>(0, 72));                        // by the blocks of a cluster
-        matmul<96, 256, 13, 0, 128>(a.view(), right, c.view().slice<0>(72, 72));  // and in tiles that none share
+        matmul<any_layout, any_rows, 96, 256, 13, 0, 128>(a.view(), right, c.view().slice<0>(72, 72));  // and in tiles that none share
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },

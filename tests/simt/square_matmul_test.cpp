@@ -84,6 +84,36 @@ TEST_CASE("squares: chosen where there is depth; alone, shared, and with sinks")
   });
 }
 
+// What a program is compiled without is what it does not launch; and it stays right where operands are not as they are
+// said to be.
+TEST_CASE("known products: operands that lie as they are said to, and others, which are copied") {
+  SmallTiles device(132);
+  const Index<2> shape{20, 72};
+  const Matrix<bf16> a(Index<2>{20, 136}, 1), across(Index<2>{136, 72}, 2), deep(Index<2>{72, 136}, 3);
+  const View<const bf16, 2> turned = deep.view().permute<1, 0>();
+  const auto multiply = [&]<int Right, int Rows>(const View<const bf16, 2>& right) {
+    Tensor<float, 2> c(shape);
+    matmul<Right, Rows>(a.view(), right, c.view());
+    expect_product(c.view(), a.view(), right);
+    return device.take();
+  };
+  CHECK(multiply.operator()<row_major, any_rows>(across.view()).find("lay_out") == std::string::npos);
+  CHECK(multiply.operator()<column_major, any_rows>(turned).find("lay_out") == std::string::npos);
+  CHECK(multiply.operator()<row_major, any_rows>(turned).find("lay_out") != std::string::npos);
+  CHECK(multiply.operator()<column_major, any_rows>(across.view()).find("lay_out") != std::string::npos);
+  CHECK(multiply.operator()<row_major, few_rows>(across.view()) == "matmul x2");  // more rows than there were to be
+  const auto few = [&]<int Right>(std::int64_t rows, const View<const bf16, 2>& right) {
+    Tensor<float, 2> c(Index<2>{rows, 72});
+    const View<const bf16, 2> left = a.view().slice<0>(0, rows);
+    matmul<Right, few_rows>(left, right, c.view());
+    expect_product(c.view(), left, right);
+    return device.take();
+  };
+  CHECK(few.operator()<row_major>(16, across.view()) != "matmul x2");
+  CHECK(few.operator()<column_major>(1, turned) != "matmul x2");
+  CHECK(few.operator()<any_layout>(3, turned) != "matmul x2");
+}
+
 TEST_CASE("few aligned rows: straight from memory where lines are along much depth") {
   SmallTiles device(132);
   const Matrix<bf16> a(Index<2>{5, 1480}, 1), b(Index<2>{77, 1480}, 2);

@@ -136,7 +136,7 @@ void check_product(std::int64_t M, const auto& b, const std::string& launches, c
 template <class T, class Exact = T, int Degree = 0>
 void check(std::int64_t M, const auto& b, const std::string& launches) {
   check_product<Exact, T>(M, b, launches, [](const auto& a, const auto& right, const auto& c) {
-    matmul<96, 256, 13, Degree>(a, right, c);
+    matmul<any_layout, any_rows, 96, 256, 13, Degree>(a, right, c);
   });
 }
 

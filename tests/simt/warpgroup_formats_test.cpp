@@ -21,7 +21,7 @@ void check(const View<const T, 2>& a, const View<const T, 2>& b, const std::stri
     Hopper device;
     simt::device().order = order;
     Tensor<float, 2> c(Index<2>{a.extent(0), b.extent(1)});
-    matmul<96, 256, LeastBits>(a, b, c.view());
+    matmul<any_layout, any_rows, 96, 256, LeastBits>(a, b, c.view());
     CHECK(taken(device) == launches);
     for_each_position(c.shape, [&](Index<2> at) {
       const double value = expected(a, b, at);

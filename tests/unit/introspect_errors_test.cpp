@@ -282,6 +282,31 @@ help: join the two conditions by ||
 )text");
 }
 
+TEST_CASE("introspect, bad: what is to say how an operand lies") {
+  CHECK_EQ(introspected(R"(
+template <int Lies = 0, Source<2> A, Sink<float, 2> C>
+KGEN_KERNEL(a) KGEN_LAYOUT(Lies, b) void a(const A& x, const C& c, Stream stream) requires Allowed<Lies, 0, 1, 2>;
+template <int Lies = 0, Source<2> A, Sink<float, 2> C>
+KGEN_KERNEL(b) KGEN_LAYOUT(Lies, x) void b(const A& x, const C& c, Stream stream) requires Allowed<Lies, 0, 1>;
+)")
+               .messages,
+           R"text(my.hpp:6:16: error: 'b' is no matrix among the operands of 'my::a'
+    6 | KGEN_KERNEL(a) KGEN_LAYOUT(Lies, b) void a(const A& x, const C& c, Stream stream) requires Allowed<L...
+      |                ^
+my.hpp:6:1: note: 'my::a' is registered here as a kernel of 'a'
+    6 | KGEN_KERNEL(a) KGEN_LAYOUT(Lies, b) void a(const A& x, const C& c, Stream stream) requires Allowed<L...
+      | ^
+help: name an operand of rank 2
+my.hpp:8:16: error: 'Lies' cannot say how an operand lies
+    8 | KGEN_KERNEL(b) KGEN_LAYOUT(Lies, x) void b(const A& x, const C& c, Stream stream) requires Allowed<L...
+      |                ^
+my.hpp:8:1: note: 'my::b' is registered here as a kernel of 'b'
+    8 | KGEN_KERNEL(b) KGEN_LAYOUT(Lies, x) void b(const A& x, const C& c, Stream stream) requires Allowed<L...
+      | ^
+help: give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)
+)text");
+}
+
 TEST_CASE("introspect, bad: a header, the resource folder or the plugin is missing") {
   const auto messages = [](const std::string& header) {
     Session session;

@@ -90,17 +90,18 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
   library.edit("kgen/matmul.hpp", "const B& b", "const B& right");
   library.edit("kgen/matmul.hpp", "KGEN_EVALUATED(b", "KGEN_EVALUATED(right");
   library.edit("kgen/matmul.hpp", "KGEN_IN_MEMORY(b", "KGEN_IN_MEMORY(right");
-  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, c",
-               "target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, right, c");
+  library.edit("kgen/matmul.hpp", "KGEN_LAYOUT(Right, b", "KGEN_LAYOUT(Right, right");
+  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library, Known>(a, b, c",
+               "target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library, Known>(a, right, c");
   library.edit("kgen/ops/activation.hpp", "struct KGEN_KERNEL(exp) Exp {",
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(
       library.load_messages(),
-      R"text(specs/ops/structured.yaml:43:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
-   43 |     b: {type: T, shape: "[..., K, N]"}
+      R"text(specs/ops/structured.yaml:47:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+   47 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
-templates/kgen/matmul.hpp:54:34: note: it is declared here
-   54 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:56:34: note: it is declared here
+   56 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:284:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has

@@ -201,6 +201,11 @@ struct KGEN_KERNEL(extremes) Extremes {
 
 TEST_CASE("introspect: functions") {
   const Introspected found = introspected(R"(
+inline constexpr int anyhow = 0, by_rows = 1, by_columns = 2;
+template <int Lies = anyhow, Source<2> A, Sink<float, 2> C>
+KGEN_KERNEL(turn) KGEN_LAYOUT(Lies, a, "T == f32")
+void turn(const A& a, const C& c, Stream stream) requires Allowed<Lies, anyhow, by_rows, by_columns>;
+
 template <class S, int R>
 concept Half = Source<S, R> && (OneOf<source_lane_t<S, R>, f16> || OneOf<source_lane_t<S, R>, bf16>);
 template <int Tile = 2, int Depth = 8, int Bits = 4, Half<3> A, Memory<1> B, Sink<float, 3> C>
@@ -218,49 +223,60 @@ KGEN_KERNEL(window) View<T, R> window(const View<T, R>& whole, std::int64_t begi
 )");
   CHECK(found.messages == "");
   CHECK_EQ(found.kernels, R"(
+- kernel: my::turn
+  header: my.hpp
+  at: 8:6
+  operator: turn
+  kind: structured
+  operands:
+  - {name: a, rank: 2, accepts: source, at: 8:20}
+  results:
+  - {name: c, rank: 2, accepts: sink, element: f32, at: 8:32}
+  parameters:
+  - {name: Lies, values: [0, 1, 2], names: [my::anyhow, my::by_rows, my::by_columns], default: 0, layout: a, known: "T == f32", at: 6:15}
 - kernel: my::blend
   header: my.hpp
-  at: 9:6
+  at: 14:6
   operator: blend
   kind: structured
   operands:
-  - {name: a, rank: 3, types: [f16, bf16], accepts: source, at: 9:21}
-  - {name: b, rank: 1, types: integer, accepts: view, at: 9:33}
-  - {name: rows, rank: 2, types: [i64], accepts: view, at: 9:64}
+  - {name: a, rank: 3, types: [f16, bf16], accepts: source, at: 14:21}
+  - {name: b, rank: 1, types: integer, accepts: view, at: 14:33}
+  - {name: rows, rank: 2, types: [i64], accepts: view, at: 14:64}
   results:
-  - {name: c, rank: 3, accepts: sink, element: f32, at: 9:104}
+  - {name: c, rank: 3, accepts: sink, element: f32, at: 14:104}
   attributes:
-  - {name: weight, type: float, at: 9:76}
-  - {name: fast, type: bool, at: 9:89}
+  - {name: weight, type: float, at: 14:76}
+  - {name: fast, type: bool, at: 14:89}
   parameters:
-  - {name: Tile, values: [1, 2, 4], default: 2, tuned: always, at: 7:15}
-  - {name: Depth, values: [8, 16], default: 8, tuned: "target == cpu", at: 7:29}
-  - {name: Bits, values: [4], default: 4, at: 7:44}
+  - {name: Tile, values: [1, 2, 4], default: 2, tuned: always, at: 12:15}
+  - {name: Depth, values: [8, 16], default: 8, tuned: "target == cpu", at: 12:29}
+  - {name: Bits, values: [4], default: 4, at: 12:44}
 - kernel: my::escape
   header: my.hpp
-  at: 14:6
+  at: 19:6
   operator: escape
   kind: opaque
   operands:
-  - {name: region, rank: 0, accepts: view, struct: "my::Region", at: 14:35}
-  - {name: start, rank: 1, types: [f64], accepts: view, at: 14:65}
+  - {name: region, rank: 0, accepts: view, struct: "my::Region", at: 19:35}
+  - {name: start, rank: 1, types: [f64], accepts: view, at: 19:65}
   results:
-  - {name: steps, rank: 1, types: [i32], accepts: view, at: 14:120}
-  - {name: within, rank: 1, types: [bool], accepts: view, at: 14:141}
+  - {name: steps, rank: 1, types: [i32], accepts: view, at: 19:120}
+  - {name: within, rank: 1, types: [bool], accepts: view, at: 19:141}
   attributes:
-  - {name: most, type: std::int64_t, at: 14:85}
+  - {name: most, type: std::int64_t, at: 19:85}
 - kernel: my::window
   header: my.hpp
-  at: 18:32
+  at: 23:32
   operator: window
   kind: view
   operands:
-  - {name: whole, types: any, at: 18:57}
+  - {name: whole, types: any, at: 23:57}
   results:
-  - {name: out, at: 18:32}
+  - {name: out, at: 23:32}
   attributes:
-  - {name: begin, type: std::int64_t, at: 18:77}
-  - {name: axis, type: std::int64_t, at: 17:15}
+  - {name: begin, type: std::int64_t, at: 23:77}
+  - {name: axis, type: std::int64_t, at: 22:15}
 )");
 }
 

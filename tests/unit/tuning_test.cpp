@@ -56,12 +56,63 @@ TEST_CASE("tuning: the last rule that holds for every size and gives a parameter
   const std::string rules =
       "- {kernel: kgen::matmul, parameters: {TileN: 512}}\n"
       "- {kernel: kgen::matmul, when: M <= 64 && T == f32, parameters: {TileM: 48}}\n";
-  CHECK(call_under(rules, "1..64") == "kgen::matmul<48, 512>(a, b, c, stream)");
+  CHECK(call_under(rules, "1..64") == "kgen::matmul<kgen::any_layout, kgen::any_rows, 48, 512>(a, b, c, stream)");
   CHECK(call_under(rules + "- {kernel: kgen::matmul, when: M <= 8, parameters: {TileN: 128}}\n", "1..8") ==
-        "kgen::matmul<48, 128>(a, b, c, stream)");
-  CHECK(call_under(rules, "1..65") == "kgen::matmul<96, 512>(a, b, c, stream)");
-  CHECK(call_under(rules, "1..64", "bf16") == "kgen::matmul<96, 512>(a, b, c, stream)");
+        "kgen::matmul<kgen::any_layout, kgen::any_rows, 48, 128>(a, b, c, stream)");
+  CHECK(call_under(rules, "1..65") == "kgen::matmul<kgen::any_layout, kgen::any_rows, 96, 512>(a, b, c, stream)");
+  CHECK(call_under(rules, "1..64", "bf16") == "kgen::matmul<kgen::any_layout, kgen::any_rows, 96, 512>(a, b, c, stream)");
   CHECK(call_under("- {kernel: kgen::matmul, parameters: {TileM: 96}}\n", "1..64") == "kgen::matmul(a, b, c, stream)");
+}
+
+// The line of the stub that makes the last result, for Hopper.
+std::string call_of(const std::string& graph) {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main("graph: g\n" + graph, TargetKind::cuda, Architecture::sm_90a);
+  CHECK(f.diagnostics.text(false) == "");
+  StubTable table;
+  lower(fused, f.ops, "stub_", table);
+  const std::string text = emit_stub(table.take().back(), "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;
+  const std::size_t begin = text.find("kgen::matmul");
+  return text.substr(begin, text.find(';', begin) - begin);
+}
+
+TEST_CASE("known products: how right operands lie, where the graph says it of all lines") {
+  const auto product = [](const std::string& a, const std::string& b, const std::string& more = "") {
+    return call_of("dims: {M: 1..64, K: 1..64}\ninputs: {a: \"" + a + "\", b: " + b + "}\nnodes:\n" + more +
+                   "- {op: matmul, in: [a, " + (more.empty() ? "b" : "r") + "], out: c}\noutputs: [c]\n");
+  };
+  const auto matrix = [](const std::string& type) { return "\"" + type + "\""; };
+  CHECK(product("bf16[M, 64]", matrix("bf16[64, 32]")) == "kgen::matmul<kgen::row_major>(a, b, c, stream)");
+  CHECK(product("f16[M, 64]", matrix("f16[64, 32]")) == "kgen::matmul<kgen::row_major>(a, b, c, stream)");
+  CHECK(product("bf16[3, M, 64]", matrix("bf16[64, 32]")) ==
+        "kgen::matmul<kgen::row_major>(a.merge<0, 1>(), b, c.merge<0, 1>(), stream)");
+  const std::string turned = "- {op: transpose, in: b, out: r, perm: [1, 0]}\n";
+  CHECK(product("bf16[M, 64]", matrix("bf16[32, 64]"), turned).starts_with("kgen::matmul<kgen::column_major>("));
+  // Part of a matrix, which begins at a vector, and which does not.
+  const auto part = [](const std::string& from) {
+    return "- {op: slice, in: b, out: r, axis: 1, begin: " + from + ", end: 32 + " + from + "}\n";
+  };
+  CHECK(product("bf16[M, 64]", matrix("bf16[64, 80]"), part("8")).starts_with("kgen::matmul<kgen::row_major>("));
+  CHECK(product("bf16[M, 64]", matrix("bf16[64, 80]"), part("9")).starts_with("kgen::matmul("));
+  // Lines that are no whole vectors, or may be none, of either operand; and any strides.
+  CHECK(product("bf16[M, 64]", matrix("bf16[64, 33]")) == "kgen::matmul(a, b, c, stream)");
+  CHECK(product("bf16[M, 60]", matrix("bf16[60, 32]")) == "kgen::matmul(a, b, c, stream)");
+  CHECK(product("bf16[M, K]", matrix("bf16[K, 32]")) == "kgen::matmul(a, b, c, stream)");
+  CHECK(product("bf16[M, 64]", "{type: \"bf16[64, 32]\", strided: true}") == "kgen::matmul(a, b, c, stream)");
+  // Of floats there are no such kernels.
+  CHECK(product("f32[M, 64]", matrix("f32[64, 32]")) == "kgen::matmul(a, b, c, stream)");
+}
+
+TEST_CASE("known products: few rows, and several right operands of which one lies otherwise") {
+  const std::string weights = "b: \"bf16[64, 32]\", d: \"bf16[64, 48]\", e: \"bf16[64, 33]\"";
+  const auto products = [&](const std::string& rows, const std::string& second) {
+    return call_of("dims: {M: " + rows + "}\ninputs: {a: \"bf16[M, 64]\", " + weights +
+                   "}\nnodes: [{op: matmul, in: [a, b], out: c}, {op: matmul, in: [a, " + second +
+                   "], out: y}]\noutputs: [c, y]\n");
+  };
+  CHECK(products("1..16", "d").starts_with("kgen::matmul<kgen::row_major, kgen::few_rows>(a, kgen::several(b, d)"));
+  CHECK(products("1..17", "d").starts_with("kgen::matmul<kgen::row_major>(a, kgen::several(b, d)"));
+  CHECK(products("1..16", "e").starts_with("kgen::matmul<kgen::any_layout, kgen::few_rows>(a, kgen::several(b, e)"));
 }
 
 TEST_CASE("tuning: calls with other parameters are other stubs") {
@@ -130,8 +181,8 @@ TEST_CASE("tune: each candidate gives every kernel the next of its tuned paramet
   for (std::size_t i = 0; i < candidates.size(); ++i) CHECK(tuning->plans[i].main.fused.graph.name == candidates[i].name);
   const auto parameters = [&](std::size_t plan) { return tuning->plans[plan].stubs.back().kernel_parameters; };
   CHECK(parameters(0).empty());
-  CHECK(parameters(1) == std::vector<std::int64_t>{48, 128});
-  CHECK(parameters(9) == std::vector<std::int64_t>{192, 512});
+  CHECK(parameters(1) == std::vector<std::string>{"kgen::any_layout", "kgen::any_rows", "48", "128"});
+  CHECK(parameters(9) == std::vector<std::string>{"kgen::any_layout", "kgen::any_rows", "192", "512"});
 }
 
 TEST_CASE("tune: a rule that it writes holds where it was made, and nowhere else") {
@@ -147,7 +198,7 @@ TEST_CASE("tune: a rule that it writes holds where it was made, and nowhere else
     lower(fused, f.ops, "stub_", table);
     return table.take().front().kernel_parameters;
   };
-  CHECK(call("1..64", "48") == std::vector<std::int64_t>{48});
+  CHECK(call("1..64", "48") == std::vector<std::string>{"kgen::any_layout", "kgen::any_rows", "48"});
   CHECK(call("1..65", "48").empty());
   CHECK(call("1..64", "49").empty());
 }

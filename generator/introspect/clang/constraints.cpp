@@ -103,7 +103,9 @@ class ConstraintReader {
       if (ParameterFacts* about = parameter(facts, arguments[0], environment)) {
         for (std::size_t i = 1; i < arguments.size(); ++i) {
           about->values.push_back(integer(arguments[i], environment).value_or(0));
+          if (const auto name = constant_name(arguments[i])) about->value_names.push_back(*name);
         }
+        if (about->value_names.size() != about->values.size()) about->value_names.clear();
       }
     } else if (const auto role = role_of(name)) {
       if (ParameterFacts* about = parameter(facts, arguments[0], environment)) {
@@ -143,7 +145,10 @@ class ConstraintReader {
         a[i].of_several = b[i].of_several;
         a[i].element = b[i].element;
       }
-      if (!b[i].values.empty()) a[i].values = b[i].values;
+      if (!b[i].values.empty()) {
+        a[i].values = b[i].values;
+        a[i].value_names = b[i].value_names;
+      }
       if (!b[i].dtypes) continue;
       if (!a[i].dtypes) {
         a[i].dtypes = b[i].dtypes;
@@ -184,6 +189,15 @@ class ConstraintReader {
     const bool passed_on = environment && clang::isa<clang::DeclRefExpr>(expression.IgnoreParenImpCasts()) &&
                            finder.positions.size() == 1 && finder.positions[0] < environment->arguments.size();
     return passed_on ? integer(environment->arguments[finder.positions[0]], environment->outer) : std::nullopt;
+  }
+
+  // "kgen::row_major", of a constant of a namespace.
+  static std::optional<std::string> constant_name(const TemplateArgument& argument) {
+    if (argument.getKind() != TemplateArgument::Expression) return std::nullopt;
+    const auto* named = clang::dyn_cast<clang::DeclRefExpr>(argument.getAsExpr()->IgnoreParenImpCasts());
+    const auto* constant = named ? clang::dyn_cast<clang::VarDecl>(named->getDecl()) : nullptr;
+    if (!constant || !constant->isFileVarDecl()) return std::nullopt;
+    return qualified_name(*constant);
   }
 
   static std::vector<DType> listed_dtypes(const std::vector<TemplateArgument>& arguments) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "generator/introspect/clang/reading.hpp"
@@ -23,6 +24,7 @@ struct ParameterFacts {
   std::optional<DType> element;              // of a sink; absent where its type depends on another parameter
   std::optional<std::vector<DType>> dtypes;  // absent: any
   std::vector<std::int64_t> values;          // Allowed
+  std::vector<std::string> value_names;      // of those that are named constants, each of them; else empty
 };
 
 // By the position of the parameter. Concepts that are not of the vocabulary are looked into, through `&&` and `||`;

@@ -62,6 +62,7 @@ class RegistrationFinder {
         add_fact(facts, DeclaredFact::Kind::statistics, *attribute);
       }
       if (attribute->getAnnotation() == "kgen.tuned") add_fact(facts, DeclaredFact::Kind::tuned, *attribute);
+      if (attribute->getAnnotation() == "kgen.layout") add_fact(facts, DeclaredFact::Kind::layout, *attribute);
     }
     if (!facts.empty() && found.size() == known) {
       reading_.diagnostics

@@ -18,6 +18,8 @@ class FactReader {
     for (const DeclaredFact& fact : registration_.facts) {
       if (fact.kind == DeclaredFact::Kind::tuned) {
         read_tuned(fact);
+      } else if (fact.kind == DeclaredFact::Kind::layout) {
+        read_layout(fact);
       } else if (fact.kind == DeclaredFact::Kind::rows || fact.kind == DeclaredFact::Kind::statistics) {
         read_rows(fact);
       } else {
@@ -89,13 +91,38 @@ class FactReader {
     if (fact.texts.size() > 1) set_text(evaluations.when, fact.texts[1]);
   }
 
-  void read_tuned(const DeclaredFact& fact) {
+  // The compile-time parameter that a fact names; null, and said, where there is none.
+  KernelParameter* parameter_of(const DeclaredFact& fact) {
     const auto parameter = std::find_if(kernel_.parameters.begin(), kernel_.parameters.end(),
                                         [&](const KernelParameter& each) { return each.name == fact.name; });
-    if (parameter == kernel_.parameters.end()) {
-      fail(fact.where, fmt::format("'{}' is no compile-time parameter of '{}'", fact.name, kernel_.name))
-          .advise("name a number that it is a template of, and that is Allowed some values");
-    } else if (parameter->tuned || fact.texts.size() > 1) {
+    if (parameter != kernel_.parameters.end()) return &*parameter;
+    fail(fact.where, fmt::format("'{}' is no compile-time parameter of '{}'", fact.name, kernel_.name))
+        .advise("name a number that it is a template of, and that is Allowed some values");
+    return nullptr;
+  }
+
+  void read_layout(const DeclaredFact& fact) {
+    KernelParameter* parameter = parameter_of(fact);
+    if (!parameter) return;
+    const auto is_it = [&](const KernelOperand& each) { return each.name == fact.texts[0].text && each.rank == 2; };
+    if (std::none_of(kernel_.operands.begin(), kernel_.operands.end(), is_it)) {
+      fail(fact.where, fmt::format("'{}' is no matrix among the operands of '{}'", fact.texts[0].text, kernel_.name))
+          .advise("name an operand of rank 2");
+    } else if (parameter->values != std::vector<std::int64_t>{0, 1, 2} || parameter->default_value != 0) {
+      fail(fact.where, fmt::format("'{}' cannot say how an operand lies", fact.name))
+          .advise("give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)");
+    } else if (!parameter->layout_of.empty() || fact.texts.size() > 2) {
+      fail(fact.where, fmt::format("'{}' has more than one condition", fact.name)).advise("join the two conditions by ||");
+    } else {
+      parameter->layout_of = fact.texts[0].text;
+      if (fact.texts.size() > 1) set_text(parameter->layout_when, fact.texts[1]);
+    }
+  }
+
+  void read_tuned(const DeclaredFact& fact) {
+    KernelParameter* parameter = parameter_of(fact);
+    if (!parameter) return;
+    if (parameter->tuned || fact.texts.size() > 1) {
       fail(fact.where, fmt::format("'{}' has more than one condition", fact.name)).advise("join the two conditions by ||");
     } else {
       parameter->tuned = true;

@@ -498,13 +498,15 @@ class KernelReader {
       } else if (kernel_.kind == KernelKind::view) {
         kernel_.attributes.push_back({snake_case(number->getName()), "std::int64_t", at(*number)});
       } else {
-        read_tuning(*number, callable.facts[index].values);
+        read_tuning(*number, callable.facts[index]);
       }
     }
   }
 
-  void read_tuning(const clang::NonTypeTemplateParmDecl& number, const std::vector<std::int64_t>& values) {
+  void read_tuning(const clang::NonTypeTemplateParmDecl& number, const ParameterFacts& facts) {
+    const std::vector<std::int64_t>& values = facts.values;
     KernelParameter parameter{number.getNameAsString(), values, 0, at(number)};
+    parameter.names = facts.value_names;
     if (number.getIndex() != kernel_.parameters.size()) {
       fail(parameter.where, fmt::format("'{}' stands behind types that follow from the arguments", parameter.name))
           .advise("name the numbers that tuning may turn first, so that a call can give them");

@@ -12,17 +12,17 @@
 
 namespace kgen {
 
-// What KGEN_EVALUATED or KGEN_IN_MEMORY says of an operand, KGEN_ROWS of a result, or KGEN_TUNED of a compile-time
-// parameter.
+// What KGEN_EVALUATED or KGEN_IN_MEMORY says of an operand, KGEN_ROWS of a result, or KGEN_TUNED or KGEN_LAYOUT of a
+// compile-time parameter.
 struct DeclaredFact {
-  enum class Kind { evaluated, in_memory, rows, statistics, tuned };
+  enum class Kind { evaluated, in_memory, rows, statistics, tuned, layout };
   struct Text {
     std::string text;
     SourceLocation where;
   };
   Kind kind = Kind::evaluated;
   std::string name;         // of the operand or parameter
-  std::vector<Text> texts;  // the size and the condition, or the condition
+  std::vector<Text> texts;  // the size or the operand and the condition, or the condition
   SourceLocation where;     // the macro
 };
 

@@ -9,27 +9,13 @@
 #include "generator/base/ensure.hpp"
 #include "generator/base/parallel.hpp"
 #include "generator/pass/fuse/fuse_facts.hpp"
+#include "generator/pass/lower/kernel_parameters.hpp"
 #include "generator/pass/lower/lower_body.hpp"
 #include "generator/pass/lower/lower_views.hpp"
 #include "generator/pass/lower/program_key.hpp"
 
 namespace kgen {
 namespace {
-
-// The compile-time parameters of a node's kernel, as far as any is not the default.
-std::vector<std::int64_t> kernel_parameters(const Node& node) {
-  std::vector<std::int64_t> values;
-  if (node.tuning.empty()) return values;
-  std::size_t needed = 0;
-  for (const KernelParameter& parameter : node.kernel->parameters) {
-    const auto chosen = std::find_if(node.tuning.begin(), node.tuning.end(),
-                                     [&](const auto* each) { return each->parameter == parameter.name; });
-    values.push_back(chosen == node.tuning.end() ? parameter.default_value : (*chosen)->value);
-    if (values.back() != parameter.default_value) needed = values.size();
-  }
-  values.resize(needed);
-  return values;
-}
 
 // A kernel walks a value of any rank along the axes that it has.
 int walked_rank(const KernelOperand& operand, const Shape& shape) {
@@ -124,7 +110,7 @@ class Lowering {
     const KernelSignature* kernel = root.kernel;
     ensure(kernel != nullptr, "choose_kernels reports operators that no kernel implements");
     stub_.kernel = kernel->name;
-    stub_.kernel_parameters = kernel_parameters(root);
+    stub_.kernel_parameters = kernel_parameters(facts_, group_, roots_);
     for (std::size_t i = 0; i < std::min(kernel->operands.size(), root.inputs.size()); ++i) {
       // An overload of the kernel does without those that are left out.
       if (root.inputs[i] != no_id) add_kernel_operand(kernel->operands[i], i);

@@ -572,8 +572,9 @@ void matmul_of_tiles(const A& a, const B& b, const C& c, Stream stream) {
 }
 
 // The bits that a caller asks for at least are fewer than there are; prologues make elements, and columns of tiles are
-// Hopper's.
-template <int TileM, int TileN, int, int Degree = 0, int Columns = 0, int Library = 0, class A, class B, class C>
+// Hopper's, as is what is Known.
+template <int TileM, int TileN, int, int Degree = 0, int Columns = 0, int Library = 0, class Known = void, class A,
+          class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   if constexpr (uses_rows<C>) {
     return with_row_states(c, stream, [&](const auto& known) { matmul<TileM, TileN, 0>(a, b, known, stream); });

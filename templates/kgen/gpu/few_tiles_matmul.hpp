@@ -6,6 +6,7 @@
 #include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/small_matmul.hpp"
 #include "kgen/gpu/square_matmul.hpp"
+#include "kgen/known_product.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
@@ -168,7 +169,7 @@ bool few_tiles_matmul(Deep deep, Most most, const Small& small) {
 
 // c = a * b for each of b, where a has few rows or c has few tiles for the depth: false where that is not so, or where
 // device, compiler or where operands lie do not allow it.
-template <class T, bool BDeep, class A, class B, class C>
+template <class T, bool BDeep, class Known = KnownProduct<>, class A, class B, class C>
 bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                    const DeviceLimits& limits, Stream stream) {
   const auto launch = [&]<int Rows, int Blocks>() {
@@ -186,13 +187,17 @@ bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShap
       return (small.time() < shared.time - begins_early && small()) || most(shared);
     };
     if (shape.M <= 16) return shortest(few);
-    auto deep = launch.template operator()<64, 1>();  // of more stages
-    if (!deep.fits() || !launch.template operator()<128, 1>().fits()) return false;
-    if (shape.M > 64)
-      return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, launch.template operator()<128, 1>(), small);
-    if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
-    auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
-    return wide(wide.best());
+    if constexpr (Known::has_few_rows) {
+      return false;
+    } else {
+      auto deep = launch.template operator()<64, 1>();  // of more stages
+      auto most = launch.template operator()<128, 1>();
+      if (!deep.fits() || !most.fits()) return false;
+      if (shape.M > 64) return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, most, small);
+      if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
+      auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
+      return wide(wide.best());
+    }
   }
 }
 

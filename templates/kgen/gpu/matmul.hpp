@@ -14,6 +14,7 @@
 #include "kgen/gpu/tensor_core_matmul.hpp"
 #include "kgen/gpu/unpacked_matmul.hpp"
 #include "kgen/gpu/wave_matmul.hpp"
+#include "kgen/known_product.hpp"
 #include "kgen/math.hpp"
 #include "kgen/several.hpp"
 
@@ -227,24 +228,24 @@ bool by_library([[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[mayb
 }
 
 // The same with numbers of the rows of c, where the kernel has them at hand: else false, and nothing is done.
-template <int LeastBits, int Columns, class A, class B, class C>
+template <int LeastBits, int Columns, class Known, class A, class B, class C>
 bool matmul_with_statistics([[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[maybe_unused]] const C& c,
                             [[maybe_unused]] Stream stream) {
 #if defined(KGEN_WARPGROUPS)
-  return statistics_matmul<LeastBits>(a, b, c, stream, Columns);
+  return statistics_matmul<LeastBits, Known>(a, b, c, stream, Columns);
 #else
   return false;
 #endif
 }
 
 // TileM and TileN are the CPU's.
-template <int TileM, int TileN, int LeastBits, int Degree = 0, int Columns = 0, int Library = 0, class A, class B,
-          class C>
+template <int TileM, int TileN, int LeastBits, int Degree = 0, int Columns = 0, int Library = 0,
+          class Known = KnownProduct<>, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   if (by_library<Library>(a, b, c, stream)) return;
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
-    if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream, Columns)) return;
+    if (tensor_core_matmul<std::remove_const_t<typename A::element_type>, Known>(a, b, c, stream, Columns)) return;
   } else if constexpr (!uses_rows<C> && has_streamed_matmul<A, B, C>) {
     using Left = std::remove_const_t<typename A::element_type>;
     if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left>(a, b, c, stream)) return;
@@ -255,10 +256,11 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   if constexpr (uses_rows<C>) {
     if (a.shape()[0] == 0) return;
     with_row_states(c, stream, [&](const auto& known, Stream rest) {
-      matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, known, rest);
+      matmul<TileM, TileN, LeastBits, Degree, Columns, Library, Known>(a, b, known, rest);
     });
   } else {
-    if constexpr (has_wave_matmul<A, B, C>) {
+    // What is known is known of programs for Hopper, where a product that tensor cores do not do is too large for all.
+    if constexpr (has_wave_matmul<A, B, C> && !Known::is_in_vectors) {
       if (wave_matmul<wave_element_t<A, B>>(a, b, c, stream)) return;
     }
     plain_matmul(a, b, c, stream);

@@ -56,18 +56,17 @@ bool statistics_matmul(const A& a, const B& b, const WithStatistics<S, Program>&
 
 // c = a * b with its statistics, where tiles of 128 rows are the fastest way to the product, the copy engine takes the
 // operands as they lie, and the sink is short and takes whole vectors; else false.
-template <int LeastBits, class A, class B, class S, class Program>
+template <int LeastBits, class Known, class A, class B, class S, class Program>
 bool statistics_matmul(const A& a, const B& b, const WithStatistics<S, Program>& c, Stream stream,
                        [[maybe_unused]] int columns) {
   constexpr bool has_tiles = has_warpgroup_matmul<LeastBits, A, B, WithStatistics<S, Program>>;
-  if constexpr (has_tiles && !is_memory_of<float, A> && !uses_rows<S> && view_count<S> <= 4) {
+  if constexpr (has_tiles && !Known::has_few_rows && !is_memory_of<float, A> && !uses_rows<S> && view_count<S> <= 4) {
     using T = std::remove_const_t<typename A::element_type>;
     const detail::AskedProducts<B> asked(a, b, c.sink, columns);
     if (!asked.fits || asked.shape.lanes != Lanes::constant_whole_vectors) return false;
-    if constexpr (!deep_only<T>) {
-      if (!asked.deep) return detail::statistics_matmul<T, false>(a, b, c, asked.shape, stream);
-    }
-    return detail::statistics_matmul<T, true>(a, b, c, asked.shape, stream);
+    return with_depth<T, Known>(asked.deep, [&]<bool Deep>() {
+      return Deep == asked.deep && detail::statistics_matmul<T, Deep>(a, b, c, asked.shape, stream);
+    });
   } else {
     return false;
   }

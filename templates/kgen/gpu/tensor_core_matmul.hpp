@@ -7,18 +7,36 @@
 #include "kgen/gpu/line_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/gpu/warpgroup_streamed_matmul.hpp"
+#include "kgen/known_product.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
 
+// launch<Deep>() of the way for right operands whose lines are along the depth, or across it: as they lie, or as all lie
+// that is Known.
+template <class T, class Known, class Launch>
+auto with_depth([[maybe_unused]] bool deep, const Launch& launch) {
+  if constexpr (deep_only<T> || Known::layout == column_major) {
+    return launch.template operator()<true>();
+  } else if constexpr (Known::layout == row_major) {
+    return launch.template operator()<false>();
+  } else {
+    return deep ? launch.template operator()<true>() : launch.template operator()<false>();
+  }
+}
+
 namespace detail {
-template <class T, bool BDeep, class A, class B, class C>
+template <class T, bool BDeep, class Known = KnownProduct<>, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                         const DeviceLimits& limits, Stream stream) {
   for_each_of(b, [&](const auto& each) { shape.straddles = shape.straddles || has_straddling_lines(each, BDeep); });
-  if (skinny_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
-  return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+  if (skinny_matmul<T, BDeep, Known>(a, b, c, shape, limits, stream)) return true;
+  if constexpr (Known::has_few_rows) {
+    return false;
+  } else {
+    return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+  }
 }
 
 // multiply(a, b) of operands that lie as the copy engine takes them: those that lie otherwise are copied ahead, unless
@@ -115,35 +133,44 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
 // The same, of operands that lie anywhere: where the copy engine does not take one, few rows are multiplied by right
 // operands as they lie, and other products as they lie, where that takes less time than copies; all else is copied to
 // where it does. Brought through registers, tiles of 128 rows take longer at any size (tests/bench/H200.md).
-template <class T, bool BDeep, class A, class B, class C>
+template <class T, bool BDeep, class Known, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
   const DeviceLimits limits = device_limits(stream);
-  using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, several_count<B>>;
+  const auto runs = [&] {
+    if constexpr (Known::has_few_rows) {
+      using Few = SkinnyProduct<SkinnyMatmul<T, few_rows, 2, BDeep>, T, BDeep, A, B, C>;
+      return Few(a, b, c, shape, limits, stream).fits();
+    } else {
+      using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, several_count<B>>;
+      return runs_warpgroup_matmul<T, BDeep, Loads, several_count<B>, C>(limits);
+    }
+  };
   return lay_out_and_multiply<T, BDeep>(
-      a, b, stream, [&] { return runs_warpgroup_matmul<T, BDeep, Loads, several_count<B>, C>(limits); },
+      a, b, stream, runs,
       [&](std::int64_t of_right, std::int64_t bytes) {
-        if constexpr (deep_only<T>)
+        if constexpr (deep_only<T> || Known::is_in_vectors)
           return false;
         else
           return multiply_lines<T, BDeep>(a, b, c, shape, of_right, bytes, limits, stream);
       },
       [&](const auto& left, const auto& right) {
-        return tensor_core_matmul<T, BDeep>(left, right, c, shape, limits, stream);
+        return tensor_core_matmul<T, BDeep, Known>(left, right, c, shape, limits, stream);
       });
 }
 
 // The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by
 // a launch ahead (tests/bench/H200.md).
-template <class T, class A, class B, class C, class Shape>
+template <class T, class Known, class A, class B, class C, class Shape>
 bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, bool deep, Stream stream) {
   if constexpr (deep_only<T>) {
     return false;
   } else {
     if (shape.M == 1) return false;
     const DeviceLimits limits = device_limits(stream);
-    return deep ? skinny_matmul<T, true>(a, b, c, shape, limits, stream)
-                : skinny_matmul<T, false>(a, b, c, shape, limits, stream);
+    return with_depth<T, Known>(deep, [&]<bool Deep>() {
+      return Deep == deep && skinny_matmul<T, Deep>(a, b, c, shape, limits, stream);
+    });
   }
 }
 
@@ -176,22 +203,21 @@ struct AskedProducts {
 
 // c = a * b for each of b: false where device or compiler do not allow it, or where numbers of rows must be made ahead.
 // columns: of a tile of more than 64 rows; 0: what the sizes suggest.
-template <class T, class A, class B, class C>
+template <class T, class Known = KnownProduct<>, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream, int columns = 0) {
   const detail::AskedProducts<B> asked(a, b, c, columns);
   const auto& shape = asked.shape;
   const bool deep = asked.deep;
   if (!asked.fits) return false;
   if constexpr (uses_rows<C>) {
-    return detail::multiply_few_rows<T>(a, b, c, shape, deep, stream);
+    return detail::multiply_few_rows<T, Known>(a, b, c, shape, deep, stream);
   } else {
     if constexpr (std::is_same_v<T, float>) {  // else right operands would be turned ahead
       if (asked.across && few_rows_matmul<T, false>(a, b, c, shape, device_limits(stream), stream)) return true;
     }
-    if constexpr (!deep_only<T>) {
-      if (!deep) return detail::lay_out_and_multiply<T, false>(a, b, c, shape, stream);
-    }
-    return detail::lay_out_and_multiply<T, true>(a, b, c, shape, stream);
+    return with_depth<T, Known>(deep, [&]<bool Deep>() {
+      return detail::lay_out_and_multiply<T, Deep, Known>(a, b, c, shape, stream);
+    });
   }
 }
 

@@ -92,7 +92,7 @@ bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
     to += N * K;
     return columns;
   });
-  return tensor_core_matmul<T>(a, made, c, stream);
+  return tensor_core_matmul<T, KnownProduct<column_major>>(a, made, c, stream);
 }
 
 }  // namespace kgen::gpu
