@@ -100,42 +100,6 @@ struct AttentionBlock {
   }
 };
 
-// Lines of the head that a thread computes next, some with each product of a register tile: its keys, values, queries.
-class ComingHead {
- public:
-  ComingHead() = default;
-  template <class T, class Problem>
-  static ComingHead of(const Problem& problem, std::int64_t head) {
-    ComingHead coming;
-    const std::int64_t b = head / problem.key_heads, key_head = head % problem.key_heads, D = problem.D;
-    if constexpr (decltype(problem.rule)::is_paged) return coming;
-    const auto matrix = [&](const auto& of, std::int64_t rows, std::int64_t h, std::int64_t heads) {
-      if constexpr (!is_view<std::remove_cvref_t<decltype(of)>>)
-        return Prefetch();
-      else
-        return Prefetch(of.template select<0>(b).template select<1>(h), {0, rows},
-                        {0, of.stride(2) == D ? heads * D : D});
-    };
-    coming.parts_[0] = matrix(problem.k, problem.keys, key_head, 1);
-    coming.parts_[1] = matrix(problem.v, problem.keys, key_head, 1);
-    coming.parts_[2] = matrix(problem.q, problem.S, key_head * problem.group, problem.group);
-    const auto tiles = [](std::int64_t extent, std::int64_t tile) { return (extent + tile - 1) / tile; };
-    const std::int64_t steps = tiles(problem.rows(), RegisterTile<T>::rows) *
-                               (tiles(problem.keys, RegisterTile<T>::columns) + tiles(D, RegisterTile<T>::columns));
-    for (const Prefetch& part : coming.parts_) coming.rate_ += part.lines();
-    coming.rate_ = coming.rate_ / std::max<std::int64_t>(1, steps) + 1;
-    return coming;
-  }
-  void step() {
-    std::int64_t count = rate_;
-    for (Prefetch& part : parts_) count -= part.fetch(count);
-  }
-
- private:
-  Prefetch parts_[3];
-  std::int64_t rate_ = 0;
-};
-
 // The rows of a register tile, or fewer, of one head, beside `range` of its keys.
 template <class T, class Problem>
 struct AttentionTile {
@@ -147,7 +111,6 @@ struct AttentionTile {
   bool finite;  // a value of a key that some row does not see may be multiplied by 0
   T* scores;
   std::int64_t stride;  // from one row's scores to the next's
-  ComingHead& coming;
 
   Range seen_by_any() const { return problem.keys_seen_by_any(rows, range); }
 
@@ -157,7 +120,6 @@ struct AttentionTile {
     const LeftRows<T> left{queries, query_stride};
     for (std::int64_t j = any.begin / width * width; j < any.end; j += width) {
       left.multiply(0, rows.end - rows.begin, packed.key_panel(range.begin + j), problem.D, scores + j, stride, true);
-      coming.step();
     }
   }
   // One step of all rows after another of all, so that a row does not wait for what adds up the lanes of another's.
@@ -190,7 +152,6 @@ struct AttentionTile {
       LeftRows<T>{scores + together.begin, stride}.multiply(
           0, count, packed.value_panel(range.begin + together.begin, d), together.end - together.begin, output + d,
           sums_stride, fresh && finite);
-      coming.step();
     }
     if (!finite) add_values_row_by_row({together.end, range.end - range.begin}, output);
   }
@@ -213,7 +174,7 @@ struct AttentionTile {
 // Rows of one head, from `rows.begin` to `rows.end`: at most AttentionBlock<T>::rows.
 template <class T, class Problem, class Out>
 void attend_block(const Problem& all, std::int64_t b, std::int64_t key_head, Range rows, const PackedKeys<T>& packed,
-                  ComingHead& coming, const Out& out) {
+                  const Out& out) {
   constexpr std::int64_t together = RegisterTile<T>::rows;
   const Problem problem = all.of_sequence(b);
   const std::int64_t count = rows.end - rows.begin, padded_D = packed.padded_D();
@@ -238,8 +199,8 @@ void attend_block(const Problem& all, std::int64_t b, std::int64_t key_head, Ran
         packed.are_finite({key, key + by_all.begin}) && packed.are_finite({key + by_all.end, range.end});
     for (std::int64_t i = 0; i < count; i += together) {
       const Range tile_rows{rows.begin + i, std::min(rows.end, rows.begin + i + together)};
-      const AttentionTile<T, Problem> tile{problem, packed, b,      key_head, tile_rows, range,
-                                           fresh,   finite, scores, stride,   coming};
+      const AttentionTile<T, Problem> tile{problem, packed, b,      key_head, tile_rows,
+                                           range,   fresh,  finite, scores,   stride};
       tile.multiply_keys(queries + i * query_stride, query_stride);
       tile.advance(states + i, output + i * padded_D);
       tile.add_values(output + i * padded_D);
@@ -250,7 +211,7 @@ void attend_block(const Problem& all, std::int64_t b, std::int64_t key_head, Ran
 
 // All rows of one head, by a thread that packs its keys and values for itself.
 template <class T, class Problem, class Out>
-void attend_head(const Problem& problem, std::int64_t head, ComingHead coming, const Out& out) {
+void attend_head(const Problem& problem, std::int64_t head, const Out& out) {
   const std::int64_t b = head / problem.key_heads, key_head = head % problem.key_heads;
   PackedKeys<T> packed{nullptr, nullptr, problem.D, problem.keys};
   packed.keys = scratch<T>(key_scratch, packed.key_elements());
@@ -258,7 +219,7 @@ void attend_head(const Problem& problem, std::int64_t head, ComingHead coming, c
   for (std::int64_t i = 0; i < packed.blocks(); ++i) pack_keys(problem, b, key_head, packed, i);
   for (std::int64_t row = 0; row < problem.rows(); row += AttentionBlock<T>::rows) {
     const Range rows{row, std::min(problem.rows(), row + AttentionBlock<T>::rows)};
-    attend_block<T>(problem, b, key_head, rows, packed, coming, out);
+    attend_block<T>(problem, b, key_head, rows, packed, out);
   }
 }
 
@@ -271,10 +232,7 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
       (shape.key_elements() + shape.value_elements()) * static_cast<std::int64_t>(sizeof(T));
   // Where threads end together so, each has heads of its own, which stay in its second-level cache.
   if (head_bytes <= caches().second / 4 && (heads % threads == 0 || heads >= 8 * threads)) {
-    return parallel_for(threads, heads, [&](std::int64_t head) {
-      const std::int64_t next = head + threads;  // most often the one that this thread takes
-      attend_head<T>(problem, head, next < heads ? ComingHead::of<T>(problem, next) : ComingHead(), out);
-    });
+    return parallel_for(threads, heads, [&](std::int64_t head) { attend_head<T>(problem, head, out); });
   }
   // As many heads at a time as fit, packed, in 32 MB.
   const std::int64_t at_once = std::clamp<std::int64_t>((32 << 20) / std::max<std::int64_t>(head_bytes, 1), 1, heads);
@@ -296,9 +254,7 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
       const std::int64_t head = first + i / row_blocks;
       const std::int64_t begin = (row_blocks - 1 - i % row_blocks) * AttentionBlock<T>::rows;  // the longest first
       const Range rows{begin, std::min(problem.rows(), begin + AttentionBlock<T>::rows)};
-      ComingHead nothing;
-      attend_block<T>(problem, head / problem.key_heads, head % problem.key_heads, rows, packed(i / row_blocks),
-                      nothing, out);
+      attend_block<T>(problem, head / problem.key_heads, head % problem.key_heads, rows, packed(i / row_blocks), out);
     });
   }
 }

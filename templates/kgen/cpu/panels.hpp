@@ -349,14 +349,11 @@ class Prefetch {
     }
   }
   std::int64_t lines() const { return rows_ * ((row_bytes_ + line - 1) / line); }
-  // As many lines as are left of so many, which it returns.
-  std::int64_t fetch(std::int64_t count) {
-    std::int64_t done = 0;
-    for (; done < count && rows_ > 0; ++done) {
+  void fetch(std::int64_t count) {
+    for (; count > 0 && rows_ > 0; --count) {
       __builtin_prefetch(row_ + at_, 0, 2);
       if ((at_ += line) >= row_bytes_) at_ = 0, row_ += stride_, --rows_;
     }
-    return done;
   }
 
  private:
