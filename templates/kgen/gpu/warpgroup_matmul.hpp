@@ -4,6 +4,7 @@
 // sink, 8 lanes at a time. One block for each multiprocessor goes from tile to tile (warpgroup_shape.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -72,8 +73,8 @@ struct WarpgroupMatmul {
   // Registers of a thread of each: together those that the launch gives.
   static constexpr int loading_registers = Loads::registers;
   static constexpr int multiplying_registers = by_engine ? (3 * 168 - loading_registers) / 2 : 256 - loading_registers;
-  // Columns of which each stage's product is held beside the sums, where it is.
-  static constexpr int held_columns = by_engine ? 128 : 64;
+  // Columns of which each stage's product is held beside the sums, where it is: as many as there are registers for.
+  static constexpr int held_columns = !by_engine ? 64 : Columns == 192 ? 192 : 128;
 
   // Fills stage after stage of all tiles of a block, and asks for what the sink will read of them. Ring: a Pipeline, or
   // one whose stages have something beside the tiles.
@@ -400,29 +401,33 @@ inline std::int64_t time_together(std::int64_t one, double other) {
   return static_cast<std::int64_t>(std::hypot(static_cast<double>(one), other));
 }
 
-// What tiles of 128 rows and so many columns take on an H200, in ns: each stage of the depth, and the end, when sums go
-// to the sink and nothing multiplies; `launch` is all that is there besides. Wider tiles read each element fewer times;
-// memory slows the narrowest down. Of a line that begins between multiples of 128 bytes, the second-level cache is
-// asked for two lines instead of one: it slows a stage down where most multiprocessors ask.
+// What tiles of 128 rows and so many columns take on an H100, in ns: each stage of the depth where few multiprocessors
+// have tiles, where all have, which slow each other down at the second-level cache, and where lines begin between
+// multiples of 128 bytes besides, for which that is asked for two lines instead of one; and the end, when sums go to
+// the sink and nothing multiplies. `launch` is all that is there besides. Wider tiles read each element fewer times.
 struct TileTime {
-  int columns, stage, end, straddling_stage;
+  int columns, stage, crowded_stage, straddling_stage, end;
   static constexpr int launch = 1600;
 
-  // Of all multiprocessors, so many tiles each of `steps` stages: that share of a product. crowded: whether most of
-  // them have tiles.
+  // Of so many tiles in turn, each of `steps` stages: that share of a product. crowd: the share of multiprocessors that
+  // have tiles; of what that does the least and the most were found at a fifth and at five sixths.
   template <class Shape>
   std::int64_t time(std::int64_t rounds, std::int64_t steps, const Shape& shape, double share = 1,
-                    bool crowded = true) const {
-    const int each = shape.straddles && crowded ? straddling_stage : stage;
-    return launch + rounds * end + time_together(rounds * steps * each, shape.memory_time(steps, share));
+                    double crowd = 1) const {
+    const int most = shape.straddles ? straddling_stage : crowded_stage;
+    const double each = stage + std::clamp((crowd - 0.2) / 0.65, 0.0, 1.0) * (most - stage);
+    const double multiplies = static_cast<double>(rounds * steps) * each;
+    return launch + rounds * end +
+           time_together(static_cast<std::int64_t>(multiplies), shape.memory_time(steps, share));
   }
 };
 inline constexpr TileTime tile_times[] = {
-    {256, 620, 2100, 740}, {192, 470, 1700, 620}, {128, 330, 1100, 490}, {64, 230, 700, 350}};
+    {256, 575, 700, 880, 2100}, {192, 430, 535, 660, 1700}, {128, 285, 405, 530, 1100}, {64, 208, 330, 430, 700}};
 // The same of two blocks of a cluster that bring right operands for each other, half of what each would ask for. Where
 // lines begin at multiples of 128 bytes, that makes no difference, and clusters begin later (tests/bench/H200.md).
-inline constexpr int cluster_launch = 600;  // more than another launch takes
-inline constexpr TileTime pair_times[] = {{256, 620, 2100, 630}, {192, 470, 1700, 490}, {128, 330, 1100, 360}};
+inline constexpr int cluster_launch = 1600;  // more than another launch takes, whose columns may be dealt
+inline constexpr TileTime pair_times[] = {
+    {256, 575, 630, 630, 2100}, {192, 430, 490, 490, 1700}, {128, 285, 360, 360, 1100}};
 
 // Tiles of which columns take the least time, how much, and by clusters of how many blocks; or those asked for.
 struct TileChoice {
@@ -443,7 +448,8 @@ TileChoice best_tiles(const WarpgroupMatmulShape<Products>& shape, std::int64_t 
       tiles += shape.batches * row_tiles * shape.groups * shape.tiles_across(product, each.columns);
     }
     const std::int64_t rounds = (tiles + at_once - 1) / at_once;
-    const std::int64_t time = each.time(rounds, steps, shape, 1, 4 * tiles > 3 * at_once) + more;
+    const double crowd = static_cast<double>(tiles) / static_cast<double>(rounds * at_once);
+    const std::int64_t time = each.time(rounds, steps, shape, 1, crowd) + more;
     const bool asked = shape.columns_asked == each.columns;
     if (asked || best.columns == 0 || time < best.time) best = {each.columns, time, blocks};
   };
@@ -471,18 +477,13 @@ inline constexpr bool has_narrow_tiles = Products == 1 && sizeof(T) == 2;
 template <class T, int Together, int Products>
 TileChoice best_tiles_of(const WarpgroupMatmulShape<Products>& shape, const DeviceLimits& limits) {
   const std::int64_t steps = shape.steps(swizzle_bytes / static_cast<int>(sizeof(T)));
-  // Narrow tiles ask the second-level cache for more than it gives more than half of the multiprocessors.
-  const std::int64_t narrow = shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(0, 64);
-  const bool few = 2 * narrow <= limits.multiprocessors;
   const auto best = [&](int blocks) {
-    // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
-    if constexpr (Together == 1 && !sums_are_short<T>) {
-      if constexpr (has_narrow_tiles<T, Products>) {
-        if (few) return best_tiles<256, 192, 128, 64>(shape, limits.multiprocessors, steps, blocks);
-      }
-      return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps, blocks);
-    } else {
+    if constexpr (Together > 1) {  // halves of 192 are no boxes of 64
       return best_tiles<256, 128>(shape, limits.multiprocessors, steps, blocks);
+    } else if constexpr (has_narrow_tiles<T, Products>) {
+      return best_tiles<256, 192, 128, 64>(shape, limits.multiprocessors, steps, blocks);
+    } else {
+      return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps, blocks);
     }
   };
   const TileChoice alone = best(1);
@@ -506,7 +507,7 @@ bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulS
     }
     return launch_by_engine<T, Columns, BDeep>(a, b, c, shape, limits, stream);
   };
-  if constexpr (together == 1 && !sums_are_short<T>) {
+  if constexpr (together == 1) {
     if (launch.template operator()<192>()) return true;
   }
   if constexpr (has_narrow_tiles<T, several_count<B>>) {
