@@ -31,7 +31,7 @@ REGISTERS = {
                "staged_matmul_kernel": 200,  # of 320 threads, one block a multiprocessor
                "warpgroup_streamed_matmul_kernel": 168, "block_scaled_matmul_kernel": 168,  # of 384
                "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
-               "line_matmul_kernel": 168,  # of 256 threads, one or two blocks a multiprocessor
+               "line_matmul_kernel": 168,  # of 128 or 256 threads, one to three blocks a multiprocessor
                "skinny_attention_kernel": 248,  # of 160 or 288 threads, one block a multiprocessor
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
@@ -54,7 +54,7 @@ SPILLED |= {"wave_matmul_kernel": 108}
 SPILLED |= {"few_rows_matmul_kernel": 24, "wave_batched_matmul_kernel": 8}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
 # more of them than it can keep; the loop in front of it has none in memory.
-SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 64, "warpgroup_grouped_matmul_kernel": 96}
+SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 96, "warpgroup_grouped_matmul_kernel": 96}
 SPILLED_OF_INTEGERS = {"warpgroup_matmul_kernel": 104, "warpgroup_grouped_matmul_kernel": 96}
 # Scalar registers of a wave that go to lanes of vector registers, where its 102 do not suffice.
 SCALARS_IN_LANES = 128

@@ -72,6 +72,26 @@ TEST_CASE("products of lines: the blocks of a cluster share the depth") {
   check<bf16>(66, 60, 1030, 16, 4, 2, "line_matmul x12", "line_matmul x12");
 }
 
+TEST_CASE("products of lines: words by blocks of 128 threads") {
+  SmallTiles device(16);
+  const auto a = random_tensor<bf16>(Index<2>{130, 250}, 1), b = random_tensor<bf16>(Index<2>{250, 330}, 2);
+  const View<const bf16, 2> left = a.view(), right = b.view();
+  const gpu::DeviceLimits limits = gpu::device_limits({});
+  for (const int blocks : {1, 2}) {
+    Tensor<float, 2> c(Index<2>{130, 330});
+    const View<float, 2> sink = c.view();
+    const gpu::WarpgroupMatmulShape<1> shape{130, 250, {330}, 0, gpu::emitted_lanes(sink)};
+    using Operand = View<const bf16, 2>;
+    gpu::LineLaunch<bf16, false, true, 128, Operand, Operand, View<float, 2>> thin{left,  right,  sink,
+                                                                                   shape, limits, {}};
+    REQUIRE(thin.fits());
+    thin({18, blocks, 1, 0});
+    CHECK(device.take() == (blocks == 1 ? "line_matmul x18" : "line_matmul x36"));
+    expect_product(sink, left, right);
+  }
+  check<bf16>(130, 330, 250, 16, 0, 0, "line_matmul x18", "line_matmul x18");
+}
+
 TEST_CASE("products of lines: two jointly; other sinks are left to copies") {
   SmallTiles device(16);
   const auto a = random_tensor<f16>(Index<2>{40, 107}, 1), gate = random_tensor<f16>(Index<2>{107, 71}, 2);

@@ -49,11 +49,11 @@ TEST_CASE_TEMPLATE("skinny products: rows, columns and depths below and beyond a
 
 TEST_CASE("skinny products: few tiles of many rows, whose depth blocks share") {
   check<bf16>(65, 72, 1480, 2, "skinny_matmul x2");
-  check<f16>(130, 72, 1480, 4, "skinny_matmul x4");  // two tiles, of which one has 2 rows
+  check<f16>(130, 72, 2440, 4, "skinny_matmul x4");  // two tiles, of which one has 2 rows
 }
 
 TEST_CASE("skinny products: the tiles of the last round, whose depth blocks share in a launch of their own") {
-  check<bf16>(386, 72, 2440, 3, "warpgroup_matmul x3, skinny_matmul x3");
+  check<bf16>(386, 128, 2440, 3, "warpgroup_matmul x3, skinny_matmul x3");
 
   // Tiles of 256 columns, cut in two: there are results in three of the four halves.
   Hopper device;

@@ -40,7 +40,8 @@ TEST_CASE_TEMPLATE("warpgroups: extents beyond and below those of tiles, b along
   struct Size {
     std::int64_t M, N, K;
   };
-  for (const auto& [M, N, K] : {Size{65, 8, 8}, {128, 64, 64}, {127, 72, 56}, {129, 264, 136}, {130, 376, 72}}) {
+  for (const auto& [M, N, K] :
+       {Size{65, 8, 8}, {128, 64, 64}, {127, 72, 56}, {129, 264, 136}, {130, 376, 72}, {130, 352, 72}}) {
     const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), turned(Index<2>{N, K}, 3);
     check<T>(a.view(), b.view(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
     check<T>(a.view(), turned.view().template permute<1, 0>(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
@@ -51,14 +52,14 @@ TEST_CASE("warpgroups: operands in no order that the copy engine takes") {
   const auto a = random_tensor<bf16>(Index<2>{131, 133}, 1), b = random_tensor<bf16>(Index<2>{133, 77}, 2);
   const auto turned = random_tensor<bf16>(Index<2>{77, 133}, 3), across = random_tensor<bf16>(Index<2>{133, 131}, 4);
   const View<const bf16, 2> left = a.view(), right = b.view();
-  check(left, right, "copied, warpgroup_matmul x2");
-  check(left, turned.view().permute<1, 0>(), "copied, warpgroup_matmul x2");
-  check(across.view().permute<1, 0>(), right, "copied, warpgroup_matmul x2");
+  check(left, right, "copied, warpgroup_matmul x4");
+  check(left, turned.view().permute<1, 0>(), "copied, warpgroup_matmul x4");
+  check(across.view().permute<1, 0>(), right, "copied, warpgroup_matmul x4");
   for (const std::int64_t pitch : {134, 132, 140}) {  // 2, 4 and 4 elements at a time
     const auto memory = random_tensor<bf16>(Index<2>{133, pitch}, 5);
     const View<const bf16, 2> wide = memory.view();
-    check(left, wide.slice<1>(pitch == 140 ? 4 : 0, 100), "copied, warpgroup_matmul x2");
-    check(wide.slice<1>(0, 129), right.slice<0>(2, 129), "copied, warpgroup_matmul x2");
+    check(left, wide.slice<1>(pitch == 140 ? 4 : 0, 100), "copied, warpgroup_matmul x4");
+    check(wide.slice<1>(0, 129), right.slice<0>(2, 129), "copied, warpgroup_matmul x4");
   }
 }
 

@@ -240,20 +240,20 @@ block_scaled_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, const KGEN_GRID
 }
 
 // The copy engine's loads of such tiles.
-template <int Columns>
-struct BlockScaledTiles : EngineTiles<OperandTiles<f8e4m3, Columns>, true, 1> {
+template <int Columns, Dealing Deals>
+struct BlockScaledTiles : EngineTiles<OperandTiles<f8e4m3, Columns>, true, 1, 1, Deals> {
   static constexpr const char* name = "block_scaled_matmul";
 };
 
-template <int Columns, bool Shared, class A, class B, class C>
+template <int Columns, bool Shared, Dealing Deals, class A, class B, class C>
 bool launch_block_scaled(const A& a, const B& b, const BlockScales& scales, const C& c,
                          const WarpgroupMatmulShape<1>& shape, const DeviceLimits& limits, Stream stream) {
   using Tiles = OperandTiles<f8e4m3, Columns>;
-  using Loads = BlockScaledTiles<Columns>;
+  using Loads = BlockScaledTiles<Columns, Deals>;
   return launch_tiles<BlockScaledMatmul<Columns, Shared, Loads>, Columns>(
       block_scaled_matmul_kernel<Columns, Shared, Loads, C>, c, shape, limits, stream,
       [&] {
-        const auto made = engine_tiles<f8e4m3, Tiles, true>(a, b, c);
+        const auto made = engine_tiles<f8e4m3, Tiles, true, 1, Deals>(a, b, c);
         return made ? std::optional(Loads{*made}) : std::nullopt;
       },
       scales);
@@ -269,18 +269,26 @@ bool warpgroup_block_scaled_matmul(const A& a, const B& b, const BlockScales& sc
   const DeviceLimits limits = device_limits(stream);
   const bool shared = width % 128 == 0 || width >= shape.N[0];
   const auto runs = [&] {
-    using Loads = BlockScaledTiles<128>;
+    using Loads = BlockScaledTiles<128, Dealing::never>;
     using Matmul = BlockScaledMatmul<128, false, Loads>;
     const auto kernel = block_scaled_matmul_kernel<128, false, Loads, C>;
     return limits.shared_bytes >= Matmul::Pipeline::shared() &&
            runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   };
   const auto multiply = [&](const auto& left, const auto& right) {
-    if (!shared) return launch_block_scaled<128, false>(left, right, scales, c, shape, limits, stream);
-    const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors, shape.steps(128));
-    if (columns == 256) return launch_block_scaled<256, true>(left, right, scales, c, shape, limits, stream);
-    if (columns == 128) return launch_block_scaled<128, true>(left, right, scales, c, shape, limits, stream);
-    return launch_block_scaled<64, true>(left, right, scales, c, shape, limits, stream);
+    const auto launch = [&]<int Columns, bool Shared, Dealing Deals>() {
+      return launch_block_scaled<Columns, Shared, Deals>(left, right, scales, c, shape, limits, stream);
+    };
+    const std::int64_t steps = shape.steps(128);
+    if (!shared) return launch.template operator()<128, false, Dealing::never>();
+    const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors, steps);
+    const auto launch_columns = [&]<Dealing Deals>() {
+      if (columns == 256) return launch.template operator()<256, true, Deals>();
+      if (columns == 128) return launch.template operator()<128, true, Deals>();
+      return launch.template operator()<64, true, Deals>();
+    };
+    return pays_dealing_bytes(shape) ? launch_columns.template operator()<Dealing::always>()
+                                     : launch_columns.template operator()<Dealing::never>();
   };
   return detail::lay_out_and_multiply<f8e4m3, true>(
       a, b, stream, runs, [](std::int64_t, std::int64_t) { return false; }, multiply);

@@ -178,8 +178,10 @@ inline constexpr bool has_registers = AtOnce >= 8;
 
 // Gives the sink what a wave or a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as
 // `extents`. The sink's code stands here for each step; the loads of up to `AtOnce` steps may be under way together.
+// dealt: threads have neighbours already (tile_io.hpp).
 template <class Layout, TileEnd End, int AtOnce, class Sums, int Count, class C>
-KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents) {
+KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents,
+                           bool dealt = false) {
   using Sum = std::remove_all_extents_t<Sums>;
   using Steps = SumsInSteps<Layout, Sum, Count>;
   const Steps steps{origin, extents};
@@ -193,7 +195,7 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
       KGEN_UNROLL
       for (int lane = 0; lane < Steps::lanes; ++lane) own[product][lane] = Layout::sum(sums[product], step, lane);
     }
-    Steps::gather(own);
+    if (!dealt) Steps::gather(own);
     if (step % AtOnce == 0) wave_barrier();  // across which no load is moved
     steps.template store_within<End, by_predicates>(c, steps.position(step), own, Steps::products);
   }
@@ -226,7 +228,8 @@ KGEN_FN void emit_pairs(const Sums (&sums)[Count], const C& c, Index<2> origin, 
 // The same, but the sink's code, which may be long, stands here once, for W lanes: where the extents are multiples of
 // it more than 1.
 template <class Layout, int W, class Sums, int Count, class C>
-KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents) {
+KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents,
+                          bool dealt = false) {
   using Sum = std::remove_all_extents_t<Sums>;
   using Steps = SumsInSteps<Layout, Sum, Count>;
   const Steps steps{origin, extents};
@@ -244,7 +247,7 @@ KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin
         }
       }
     }
-    Steps::gather(own);
+    if (!dealt) Steps::gather(own);
     if constexpr (W == 1 && Layout::is_of_quads) {
       KGEN_UNROLL
       for (int product = 0; product < Count; ++product) turn_rows(own[product]);
@@ -270,16 +273,19 @@ inline constexpr bool has_fast_ends = view_count<C> <= 2 ||
                                       (view_count<C> <= 4 && Layout::columns <= 192 && has_registers<AtOnce>);
 
 // The same in whichever way suits a sink of which a launch has seen `lanes`. IsAlone: the kernel has no other sink.
+// dealt: threads have neighbours already, of constant whole vectors.
 template <class Layout, int AtOnce, bool IsAlone, class Sums, int Count, class C>
-KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin, Index<2> extents, Lanes lanes) {
+KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin, Index<2> extents, Lanes lanes,
+                       bool dealt = false) {
   // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
   // Tiles at the ends of results may go the same way where the sink is alone.
   constexpr bool is_short = view_count<C> <= 4, is_shortest = view_count<C> <= 2 && IsAlone;
   const bool inside = origin[0] + Layout::rows <= extents[0] && origin[1] + Layout::columns <= extents[1];
   const bool constant = lanes == Lanes::constant_whole_vectors;
   if (is_short && constant && inside && (AtOnce > 1 || has_known_lines(sink))) {
-    const auto emit = [&](const auto& known)
-                          KGEN_LAMBDA { emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known, origin, extents); };
+    const auto emit = [&](const auto& known) KGEN_LAMBDA {
+      emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known, origin, extents, dealt);
+    };
     if constexpr (AtOnce == 1) {  // few registers are left: loads must be few
       with_known_lines(sink, emit);
     } else {
@@ -287,7 +293,8 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
     }
   } else if (IsAlone && has_fast_ends<C, Layout, AtOnce> && constant) {
     if (origin[0] >= extents[0]) return;
-    emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+    emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents,
+                                                    dealt);
   } else if constexpr (is_shortest && Layout::is_of_quads) {
     if (has_fours(lanes) || lanes == Lanes::whole_pairs) {
       emit_pairs<Layout, 2>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
@@ -297,9 +304,9 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
   } else if (has_fours(lanes)) {
     const auto& whole = known<Lanes::whole_vectors>(sink);
     if constexpr (is_shortest) {
-      emit_in_steps<Layout, TileEnd::fours, AtOnce>(sums, whole, origin, extents);
+      emit_in_steps<Layout, TileEnd::fours, AtOnce>(sums, whole, origin, extents, dealt);
     } else {
-      emit_in_turn<Layout, 4>(sums, whole, origin, extents);
+      emit_in_turn<Layout, 4>(sums, whole, origin, extents, dealt);
     }
   } else {
     emit_in_turn<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);

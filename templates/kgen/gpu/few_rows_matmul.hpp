@@ -1,6 +1,7 @@
 // Matrix multiplication of up to 8 rows by right operands that go from where they lie straight to registers
-// (few_rows_loads.hpp): where their lines begin at addresses that the copy engine does not take, in batches of matrices,
-// and of one product where that is over sooner. Copied to other lines first, right operands would come three times.
+// (few_rows_loads.hpp): where their lines begin at addresses that the copy engine does not take, in batches of
+// matrices, and of one product where that is over sooner. Copied to other lines first, right operands would come three
+// times.
 //
 // A wave goes down some columns, a step of the depth at a time, of which it multiplies what its threads have loaded.
 // Either the waves of a block share the depth, as do the blocks of a cluster, and their sums meet in shared memory
@@ -353,7 +354,7 @@ struct FewRowsLaunch {
     const int tiles = shape.template count_tiles<Matmul::rows>(c, Matmul::columns);
     ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
     if (Matmul::sharers == 1) std::fill(room.begin() + 2, room.end(), 0);  // nothing is shared
-    return times.best(tiles, of_wave, memory, room, limits);
+    return times.best(tiles, of_wave, memory, 0, room, limits);
   }
   void operator()(const Operands& operands, const SharedDepth& shared) {
     shape.tiles = shared.tiles;

@@ -4,6 +4,8 @@
 // the blocks of a cluster share the depth of few tiles; and the sums meet in shared memory (cluster_sums.hpp).
 #pragma once
 
+#include <limits>
+
 #include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/line_tiles.hpp"
 #include "kgen/gpu/wave_matmul.hpp"
@@ -106,13 +108,14 @@ class LinePipeline {
   unsigned filled_ = 0, read_ = 0;
 };
 
-// Words: of lines that begin at multiples of 4 bytes. Count: products of which a block computes the same tile.
-template <class Element, bool BDeep, bool Words, int Count>
+// Words: of lines that begin at multiples of 4 bytes. Count: products of which a block computes the same tile. Threads:
+// of a block, 256, of which the first loads and the end take less time, or 128, of which more blocks have room.
+template <class Element, bool BDeep, bool Words, int Count, int Threads>
 struct LineMatmul {
   using T = Element;
   using Op = DeviceTile<T>;
-  static constexpr int count = Count, rows = 64, columns = 64 * Count, threads = 256;
-  static constexpr int blocks = !Words && Count == 2 ? 1 : 2;  // of a multiprocessor
+  static constexpr int count = Count, rows = 64, columns = 64 * Count, threads = Threads;
+  static constexpr int blocks = !Words && Count == 2 ? 1 : Threads == 128 ? 3 : 2;  // of a multiprocessor
   template <bool Deep>
   using Operand = std::conditional_t<Words, WordTiles<T, Deep, threads>, LineTiles<T, Deep, threads>>;
   using Left = Operand<true>;
@@ -120,9 +123,10 @@ struct LineMatmul {
   static constexpr int depth = Left::Layout::depth;
   // What it takes on an H100, in ns, to begin and to end, more of that where blocks meet, a step, and more of it for
   // each further block of its multiprocessor.
-  static constexpr int begin_time = Words ? 2450 : 2900, meeting_time = Words ? 700 : 1200;
-  static constexpr int step_time = (Words ? 700 : 800) * (Count == 1 ? 4 : 7) / 4;
-  static constexpr int more_time = (Words ? 620 : 700) * Count;
+  static constexpr bool is_thin = Threads == 128;
+  static constexpr int begin_time = is_thin ? 2650 : Words ? 2450 : 2900, meeting_time = Words ? 700 : 1200;
+  static constexpr int step_time = Count == 2 ? (Words ? 1225 : 1400) : is_thin ? 690 : Words ? 640 : 800;
+  static constexpr int more_time = Count == 2 ? (Words ? 1240 : 1400) : is_thin ? 240 : Words ? 360 : 700;
   using Sums = ClusterSums<rows, columns>;
   using Results = ClusterResults<columns, threads>;
   using Part = WavePart<LineMatmul, Op, Count, BDeep>;
@@ -222,10 +226,10 @@ bool has_words(const A& a, const B& b) {
 }
 
 // One call of LineMatmul's kernel.
-template <class T, bool BDeep, bool Words, class A, class B, class C>
+template <class T, bool BDeep, bool Words, int Threads, class A, class B, class C>
 struct LineLaunch {
   static constexpr int products = several_count<B>;
-  using Matmul = LineMatmul<T, BDeep, Words, most_together<C, products>>;
+  using Matmul = LineMatmul<T, BDeep, Words, most_together<C, products>, Threads>;
   static constexpr auto* kernel = line_matmul_kernel<Matmul, products, C>;
 
   const A& a;
@@ -280,6 +284,37 @@ struct LineLaunch {
     launch_early(grid(shared.tiles, shared.blocks), stream, kernel, operands,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
   }
+};
+
+// The same call by blocks of either size, where there are both: of words of one product.
+template <class T, bool BDeep, bool Words, class A, class B, class C>
+class LineProduct {
+  static constexpr bool has_thin = Words && most_together<C, several_count<B>> == 1;
+  template <int Threads>
+  using Launch = LineLaunch<T, BDeep, Words, Threads, A, B, C>;
+
+ public:
+  LineProduct(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+              const DeviceLimits& limits, Stream stream)
+      : wide_{a, b, c, shape, limits, stream}, thin_{a, b, c, shape, limits, stream} {
+    if (!wide_.fits()) return;
+    shared_ = wide_.best();
+    if constexpr (has_thin) {
+      const SharedDepth other = thin_.best();
+      is_thin_ = other.time < shared_.time && thin_.fits();
+      if (is_thin_) shared_ = other;
+    }
+  }
+
+  // What it takes, in ns.
+  std::int64_t time() const { return shared_.time; }
+  void operator()() { is_thin_ ? thin_(shared_) : wide_(shared_); }
+
+ private:
+  Launch<256> wide_;
+  Launch<has_thin ? 128 : 256> thin_;
+  SharedDepth shared_{0, 0, 0, std::numeric_limits<std::int64_t>::max()};
+  bool is_thin_ = false;
 };
 
 }  // namespace kgen::gpu

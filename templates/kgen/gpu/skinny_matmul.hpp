@@ -22,21 +22,27 @@ struct SharedDepth {
   std::int64_t time;
 };
 
-// What such blocks take on an H200, in ns: to begin, and again for each further round; each step of the depth, the end
+// What such blocks take on an H100, in ns: to begin, and again for each further round; each step of the depth, the end
 // of a tile, and more of it where blocks share the depth.
 struct DepthTimes {
   std::int64_t launch, again, stage, end, meets = 0;
 
-  // The best way to share so many steps, which memory brings in `memory` ns. Those blocks that do not run at once go in
-  // rounds, and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than of 4 and 6.
-  SharedDepth best(int tiles, int steps, double memory, const ClustersAtOnce& room, const DeviceLimits& limits) const {
+  // The best way to share so many steps, which memory brings in `memory` ns, and the second-level cache as so many
+  // bytes. Those blocks that do not run at once go in rounds, and blocks that meet have to wait for each other.
+  // Clusters of 5 and 7 blocks were slower than of 4 and 6.
+  SharedDepth best(int tiles, int steps, double memory, double bytes, const ClustersAtOnce& room,
+                   const DeviceLimits& limits) const {
+    constexpr double bytes_of_ns = 7000, alone_bytes_of_ns = 9500;  // of clusters, which are not on all multiprocessors
     SharedDepth best{tiles, 0, 0, 0};
     for (const int blocks : {1, 2, 3, 4, 6, 8}) {
       if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
       const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
       const std::int64_t meeting = blocks == 1 ? 0 : meets + 100 + 120 * blocks;
-      const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
-                                time_together(rounds * ((steps + blocks - 1) / blocks * stage), memory);
+      const std::int64_t multiplies = rounds * ((steps + blocks - 1) / blocks * stage);
+      const bool alone = blocks == 1 && tiles <= limits.multiprocessors;
+      const auto cache = static_cast<std::int64_t>(bytes / (alone ? alone_bytes_of_ns : bytes_of_ns));
+      const std::int64_t time =
+          launch + (rounds - 1) * again + rounds * (end + meeting) + time_together(std::max(multiplies, cache), memory);
       if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
     }
     return best;
@@ -47,8 +53,9 @@ struct DepthTimes {
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
   static constexpr const char* name = "skinny_matmul";
-  static constexpr int stage_time = Rows == 16 ? 240 : 180 + Rows, meets = Rows == 64 ? 0 : Rows == 16 ? 250 : 400;
-  static constexpr DepthTimes times{2800, 2000, stage_time, 20 * Rows - 100, meets};
+  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2800, 2000, 240, 220, 250}
+                                      : Rows == 64 ? DepthTimes{3000, 2000, 244, 1380, 0}
+                                                   : DepthTimes{3000, 2000, 328, 2460, 550};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
   using Sums = ClusterSums<Rows, columns, 1, wgmma_sum_t<T>>;
@@ -219,14 +226,13 @@ struct SkinnyLaunch {
     return best(shape.template count_tiles<Matmul::rows>(c, Matmul::columns), 1, slower);
   }
   // Of so many tiles, which are that share of the product. A stage takes as long as its bytes are on their way, or its
-  // product takes, and all of them no less than memory, `slower` than it could be, or the second-level cache for all
-  // tiles.
+  // product takes, and all of them no less than the second-level cache for all tiles, or memory, `slower` than it could
+  // be.
   SharedDepth best(int tiles, double share, double slower = 1) const {
-    constexpr double cached_bytes_of_ns = 7000;
-    const double cache = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps() / cached_bytes_of_ns;
-    const double memory = std::max(cache, slower * shape.memory_time(steps(), share));
+    const double bytes = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps();
+    const double memory = slower * shape.memory_time(steps(), share);
     const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
-    return Matmul::times.best(tiles, steps(), memory, room, limits);
+    return Matmul::times.best(tiles, steps(), memory, bytes, room, limits);
   }
 
   // False where there are no loads, as operands do not lie as the copy engine takes them.

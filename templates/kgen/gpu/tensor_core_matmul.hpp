@@ -107,20 +107,19 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
 #endif
   std::int64_t least = engine_time<T, BDeep>(a, b, c, shape, limits, stream) + copied_time(bytes);
   const auto multiply = [&]<bool Words>() {
-    LineLaunch<T, BDeep, Words, A, B, C> lines{a, b, c, shape, limits, stream};
+    LineProduct<T, BDeep, Words, A, B, C> lines(a, b, c, shape, limits, stream);
     const auto few = [&]<bool Aligned>() {
       return multiply_few_lines<T, BDeep, Aligned>(a, b, c, shape, least, limits, stream);
     };
-    const SharedDepth shared = lines.fits() ? lines.best() : SharedDepth{0, 0, 0, least};
-    const bool pays = shared.time < least;
-    least = std::min(least, shared.time);
+    const bool pays = lines.time() < least;
+    least = std::min(least, lines.time());
     // Lines across the depth may come as whole vectors beside a left operand that lies anywhere.
     constexpr bool has_aligned = !BDeep && several_count<B> == 1;
     if constexpr (has_aligned) {
       if (of_right == 0 && few.template operator()<true>()) return true;
     }
     if ((!has_aligned || of_right > 0) && few.template operator()<false>()) return true;
-    if (pays) lines(shared);
+    if (pays) lines();
     return pays;
   };
   if constexpr (has_line_matmul<T, A, B, C>) {

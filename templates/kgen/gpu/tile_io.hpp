@@ -53,14 +53,37 @@ struct alignas(tile_alignment) OperandTiles {
 //                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
 //                                         the next
 
+// Columns of a right operand whose lines are along the depth may come in such an order that they are dealt to the
+// threads which share a row of a warpgroup's sums: of 32 columns in shared memory thread t of four has sums of 2t,
+// 2t + 1, and of those 8, 16 and 24 behind them, and dealt these are 8 neighbours in memory, from 8t on. So no thread
+// has to ask others for neighbours. Whether they do is known when a kernel is launched (asked), or compiled.
+enum class Dealing { never, asked, always };
+inline constexpr int dealt_columns = 32;
+
+// The memory of such a matrix as the copy engine goes through it, dealt or not.
+inline BoxedMemory<5> dealt_memory(const BoxedMemory<2>& matrix, bool dealt) {
+  const auto [elements, columns] = matrix.extents;
+  const std::int64_t pitch = matrix.pitches[1];
+  const auto [depth, box] = matrix.box;
+  if (!dealt)
+    return {matrix.data, {elements, columns, 1, 1, 1}, {0, pitch, pitch, pitch, pitch}, {depth, box, 1, 1, 1}};
+  return {matrix.data,
+          {elements, 2, 4, 4, columns / dealt_columns},
+          {0, pitch, 8 * pitch, 2 * pitch, dealt_columns * pitch},
+          {depth, 2, 4, 4, box / dealt_columns}};
+}
+
 // By the copy engine, where lines lie in memory as it takes them. The blocks of a cluster of `Blocks` have the same
 // columns: each brings rows of its own, and its share of the columns to all of them.
-template <class Tiles, bool BDeep, int Products, int Blocks = 1>
+template <class Tiles, bool BDeep, int Products, int Blocks = 1, Dealing Deals = Dealing::never>
 struct EngineTiles {
+  static_assert(Deals == Dealing::never || (BDeep && Blocks == 1));
   static constexpr const char* name = "warpgroup_matmul";
   static constexpr int threads = 1, registers = 40;
+  static constexpr Dealing dealing = Deals;
   TensorMap a, b[Products];
   int rows;  // of the left operand that come: of a stage, the first
+  bool dealt = Deals == Dealing::always;
 
   KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)) - (Tiles::rows - rows) * swizzle_bytes; }
   // The columns, or where these are not along the lines the depth, that a box has of `Count` operands.
@@ -80,8 +103,8 @@ struct EngineTiles {
       for (int first = 0; first < Tiles::columns; first += Blocks * box<Count>) {
         const int n = Blocks == 1 ? first : first + cluster_rank() * box<Count>, at = column + n % columns;
         if (Tiles::columns % (Blocks * box<Count>) != 0 && n >= Tiles::columns) continue;
-        bring(stage->b + n * Tiles::depth, loads.b[First + n / columns], stage.arrival(), BDeep ? k : at,
-              BDeep ? at : k);
+        loads.bring(stage->b + n * Tiles::depth, loads.b[First + n / columns], stage.arrival(), BDeep ? k : at,
+                    BDeep ? at : k);
       }
       k += Tiles::depth;
     }
@@ -93,8 +116,12 @@ struct EngineTiles {
   }
 
  private:
-  KGEN_FN static void bring(void* to, const TensorMap& map, Mbarrier& arrival, int x, int y) {
-    if constexpr (Blocks == 1) {
+  KGEN_FN void bring(void* to, const TensorMap& map, Mbarrier& arrival, int x, int y) const {
+    if constexpr (Deals == Dealing::always) {
+      copy_tile(to, map, arrival, x, 0, 0, 0, y / dealt_columns);
+    } else if constexpr (Deals == Dealing::asked) {
+      copy_tile(to, map, arrival, x, dealt ? 0 : y, 0, 0, dealt ? y / dealt_columns : 0);
+    } else if constexpr (Blocks == 1) {
       copy_tile(to, map, arrival, x, y);
     } else {
       copy_tile_to_all<Blocks>(to, map, arrival, x, y);
@@ -104,8 +131,15 @@ struct EngineTiles {
 // How many blocks of a cluster bring tiles for each other.
 template <class Loads>
 inline constexpr int sharing_blocks = 1;
-template <class Tiles, bool BDeep, int Products, int Blocks>
-inline constexpr int sharing_blocks<EngineTiles<Tiles, BDeep, Products, Blocks>> = Blocks;
+template <class Tiles, bool BDeep, int Products, int Blocks, Dealing Deals>
+inline constexpr int sharing_blocks<EngineTiles<Tiles, BDeep, Products, Blocks, Deals>> = Blocks;
+
+// Whether what brings tiles deals their columns.
+template <class Loads>
+inline constexpr Dealing dealing_of = Dealing::never;
+template <class Loads>
+requires requires { Loads::dealing; }
+inline constexpr Dealing dealing_of<Loads> = Loads::dealing;
 
 // By two warpgroups' threads, from anywhere in memory.
 inline constexpr int copying_threads = 2 * warpgroup_threads;

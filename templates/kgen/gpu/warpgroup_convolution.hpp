@@ -51,8 +51,8 @@ std::optional<View<const T, 2>> filter_matrix(const View<const T, R>& filters) {
 }
 }  // namespace detail
 
-// The images as the copy engine is told of them, so many pixels at a time, but for where they lie: nothing where it does
-// not take windows that move so.
+// The images as the copy engine is told of them, so many pixels at a time, but for where they lie: nothing where it
+// does not take windows that move so.
 template <class T, int A>
 std::optional<PatchedMemory<A + 2>> image_windows(const PatchOperands<T, A>& operands, int pixels) {
   const ConvolutionShape<A>& sizes = operands.sizes;
@@ -82,7 +82,8 @@ std::int64_t bytes_at_once(const PatchOperands<T, A>& operands, int rows, int co
   const ConvolutionShape<A>& sizes = operands.sizes;
   const std::int64_t across = (operands.filters.extent(A + 1) + columns - 1) / columns;
   const std::int64_t positions = (limits.multiprocessors + across - 1) / across * rows;
-  const std::int64_t pixels = std::min(sizes.images * element_count(sizes.image), positions * element_count(sizes.strides));
+  const std::int64_t pixels =
+      std::min(sizes.images * element_count(sizes.image), positions * element_count(sizes.strides));
   return pixels * sizes.channels * operands.group * static_cast<std::int64_t>(sizeof(T));
 }
 
@@ -157,9 +158,10 @@ struct SharedConvolution {
   }
 };
 
-// tile_times of convolutions where all multiprocessors go from tile to tile: patches come more slowly to all at once.
+// tile_times of convolutions, where all multiprocessors have one tile, or go from tile to tile: patches come more
+// slowly to all at once.
 inline constexpr TileTime patch_times[] = {
-    {256, 820, 2100, 820}, {192, 680, 1700, 680}, {128, 520, 1100, 520}, {64, 390, 700, 390}};
+    {256, 620, 820, 820, 2100}, {192, 470, 680, 680, 1700}, {128, 330, 520, 520, 1100}, {64, 230, 390, 390, 700}};
 
 // best_tiles() of patches of which memory gives that share. Sinks that read much have no registers for the ends of the
 // widest tiles, and take these step by step.
@@ -167,12 +169,12 @@ template <class C>
 TileChoice best_patches(const WarpgroupMatmulShape<1>& shape, std::int64_t steps, double share,
                         const DeviceLimits& limits) {
   TileChoice best{0, 0};
-  for (std::size_t i = 0; i < std::size(patch_times); ++i) {
-    const int columns = patch_times[i].columns;
+  for (const TileTime& each : patch_times) {
+    const int columns = each.columns;
     if (!has_fast_ends<C, WarpgroupSums<256>, 8> && columns == 256 && shape.N[0] % columns != 0) continue;
     const std::int64_t tiles = (shape.M + 127) / 128 * shape.groups * shape.tiles_across(0, columns);
     const std::int64_t rounds = (tiles + limits.multiprocessors - 1) / limits.multiprocessors;
-    const std::int64_t time = (rounds == 1 ? tile_times : patch_times)[i].time(rounds, steps, shape, share);
+    const std::int64_t time = each.time(rounds, steps, shape, share, rounds == 1 ? 0 : 1);
     if (best.columns == 0 || time < best.time) best = {columns, time};
   }
   return best;

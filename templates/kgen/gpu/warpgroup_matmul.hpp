@@ -1,9 +1,10 @@
 // Matrix multiplication on the tensor cores of Hopper. Tiles of the operands come to a ring of stages (TilePipeline) by
 // the copy engine, or through registers where they lie otherwise than it wants (EngineTiles, CopiedTiles); two
 // warpgroups multiply them (WarpgroupProduct), each half of the rows of a tile; sums go from their registers to the
-// sink, 8 lanes at a time. One block for each multiprocessor goes from tile to tile (TileOrder).
+// sink, 8 lanes at a time. One block for each multiprocessor goes from tile to tile (warpgroup_shape.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "kgen/gpu/row_statistics.hpp"
 #include "kgen/gpu/rows_ahead.hpp"
 #include "kgen/gpu/tile_io.hpp"
+#include "kgen/gpu/warpgroup_shape.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
 #include "kgen/several.hpp"
 
@@ -56,101 +58,6 @@ inline constexpr int sink_axes<NumberedRows<Out, Axes>> = Axes + 1;
 
 // ---- the kernel
 
-// Of `Count` products. Those of each group, which are beside each other, have tiles of their own.
-template <int Count>
-struct WarpgroupMatmulShape {
-  std::int64_t M, K, N[Count];  // N: columns of a group
-  int tiles;                    // of all products
-  Lanes lanes;                  // of what the sinks read and write: whole vectors of 8, or any
-  int groups = 1;
-  int blocks = 1;         // that share the depth of a tile
-  int batches = 1;        // of M rows each, one behind the other: each begins at a multiple of batch_rows()
-  int columns_asked = 0;  // of a tile; 0: what takes the least time
-  int most_tiles = 0;     // so many of them, from the first on; 0: all
-  int first_tile = 0;     // those from there on, each cut into `parts` along its columns
-  int parts = 1;
-  bool allows_next = false;  // whether the kernel behind may find places while this one runs
-  bool loads_ahead = false;  // of waves: whether weights come before what is ahead of the kernel is done
-  int tile_rows = 128;       // of which each batch begins at a multiple
-  bool straddles = false;    // whether lines of right operands begin elsewhere than at multiples of 128 bytes
-
-  // Tiles of `columns` columns that a group of product number `product` has beside each other.
-  KGEN_FN int tiles_across(int product, int columns) const {
-    return (static_cast<int>(N[product]) + columns - 1) / columns;
-  }
-  template <int Rows = 128>
-  KGEN_FN TileOrder order(int columns, int first, int together) const {
-    const int rows = batches * static_cast<int>((M + Rows - 1) / Rows);
-    return {rows, groups * tiles_across(first, columns / together), Rows > 128 ? 2048 / Rows : 16};
-  }
-  KGEN_FN int batch_rows() const { return static_cast<int>((M + tile_rows - 1) / tile_rows) * tile_rows; }
-  // The end of the rows of its batch.
-  KGEN_FN std::int64_t row_end(std::int64_t row) const {
-    return batches == 1 ? M : row - static_cast<int>(row) % batch_rows() + M;
-  }
-  // The first column of a tile, and the end of its group's.
-  KGEN_FN Index<2> columns(int product, int columns, std::int64_t tile) const {
-    const int each = tiles_across(product, columns), group = static_cast<int>(tile) / each;
-    return {group * N[product] + (static_cast<int>(tile) - group * each) * columns, (group + 1) * N[product]};
-  }
-  KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
-  // What memory takes for a share of the operands, which have so many steps of depth, in ns.
-  double memory_time(std::int64_t steps, double share = 1) const {
-    constexpr double bytes_of_ns = 4200;  // an H200's
-    std::int64_t lines = M;
-    for (const std::int64_t each : N) lines += each * groups;
-    return static_cast<double>(lines * batches * steps * swizzle_bytes) / bytes_of_ns * share;
-  }
-  // The tiles of all sinks.
-  template <int Rows = 128, class C>
-  int count_tiles(const C& c, int columns) const {
-    int all = 0;
-    for_each_sink<Count>(c, [&]<int First, int Together>(const auto&) {
-      const TileOrder own = order<Rows>(columns, First, Together);
-      all += own.rows * own.columns;
-    });
-    return all;
-  }
-};
-
-// body.operator()<First, Count>(sink, origin, end) for a tile of `Rows` rows and `width` columns: it is of the products
-// First to First + Count, which `sink` takes together, and begins at row origin[0] and column origin[1]; its group's
-// columns end at `end`.
-template <int Rows = 128, int Products, class C, class Body>
-KGEN_FN void at_tile(int tile, int width, const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
-  int rest = tile;
-  for_each_sink<Products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
-    const TileOrder order = shape.template order<Rows>(width, First, Count);
-    const int own = order.rows * order.columns;
-    if (rest >= 0 && rest < own) {
-      const Index<2> place = order(rest), columns = shape.columns(First, width / Count, place[1]);
-      body.template operator()<First, Count>(sink, Index<2>{place[0] * Rows, columns[0]}, columns[1]);
-    }
-    rest -= own;
-  });
-}
-// A block's tiles, in order: those of `Blocks` blocks of a cluster are one below the other.
-template <int Columns, int Blocks>
-struct BlockTiles {
-  static constexpr int rows = 128 * Blocks;  // of the blocks of a cluster
-  KGEN_FN static int first() { return static_cast<int>(block_index()) / Blocks; }
-  KGEN_FN static int step() { return static_cast<int>(block_count()) / Blocks; }
-
-  // at_tile() of the tile of this block.
-  template <int Products, class C, class Body>
-  KGEN_FN static void at(int tile, const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
-    if constexpr (Blocks == 1) {
-      at_tile(tile, Columns, c, shape, body);
-    } else {
-      const auto own = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-        origin[0] += cluster_rank() * 128;
-        body.template operator()<First, Count>(sink, origin, end);
-      };
-      at_tile<rows>(tile, Columns, c, shape, own);
-    }
-  }
-};
-
 // Loads: EngineTiles or CopiedTiles, or for a convolution EnginePatches or CopiedPatches.
 template <class T, int Columns, bool BDeep, class Loads>
 struct WarpgroupMatmul {
@@ -166,8 +73,8 @@ struct WarpgroupMatmul {
   // Registers of a thread of each: together those that the launch gives.
   static constexpr int loading_registers = Loads::registers;
   static constexpr int multiplying_registers = by_engine ? (3 * 168 - loading_registers) / 2 : 256 - loading_registers;
-  // Columns of which each stage's product is held beside the sums, where it is.
-  static constexpr int held_columns = by_engine ? 128 : 64;
+  // Columns of which each stage's product is held beside the sums, where it is: as many as there are registers for.
+  static constexpr int held_columns = !by_engine ? 64 : Columns == 192 ? 192 : 128;
 
   // Fills stage after stage of all tiles of a block, and asks for what the sink will read of them. Ring: a Pipeline, or
   // one whose stages have something beside the tiles.
@@ -190,7 +97,8 @@ struct WarpgroupMatmul {
       constexpr int columns = Columns / Count;
       wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
       add_stages(pipeline, sums, [&] { return shape.steps(depth); });
-      emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes);
+      emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes,
+                                   shape.dealt);
     };
     for (int tile = Order::first(); tile < shape.tiles; tile += Order::step()) Order::at(tile, c, shape, body);
   }
@@ -216,20 +124,24 @@ struct WarpgroupMatmul {
   // Gives this warpgroup's sums of a tile that begins at `origin` to its sink, as far as `extents`.
   template <bool IsAlone, int Count, int Half, class C>
   KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
-                                Index<2> extents, Lanes lanes) {
+                                Index<2> extents, Lanes lanes, bool dealt = false) {
     // Of more, ptxas keeps some of the sums in memory: places in batches of several axes take registers, too.
     constexpr int at_once = (sink_axes<C>) > 3 ? 2 : sums_are_short<T> ? 1 : 8;
     origin[0] += first_row();
     if constexpr (makes_statistics<C>) {
       emit_with_statistics<WarpgroupSums<2 * Half>>(sums, sink, origin, extents);
     } else {
-      gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
+      constexpr Dealing dealing = dealing_of<Loads>;
+      constexpr bool always = dealing == Dealing::always;
+      gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents,
+                                                                always ? Lanes::constant_whole_vectors : lanes,
+                                                                always || (dealing == Dealing::asked && dealt));
     }
   }
 
  private:
-  // How many tiles of so many steps the one that is multiplied is behind the one that has been filled last, at most. What
-  // is asked for earlier, the cache, which all multiprocessors share, has lost again when it is needed.
+  // How many tiles of so many steps the one that is multiplied is behind the one that has been filled last, at most.
+  // What is asked for earlier, the cache, which all multiprocessors share, has lost again when it is needed.
   KGEN_FN static int tiles_behind(int steps) { return steps > 0 ? stages / steps : 0; }
 
   template <class Ring, int Products, class C>
@@ -246,7 +158,8 @@ struct WarpgroupMatmul {
                                    int number) {
     const auto ask = [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       const std::int64_t behind = origin[1] + Columns / Count;
-      ahead.ask(static_cast<int>(origin[0]), static_cast<int>(origin[1]), static_cast<int>(behind < end ? behind : end));
+      ahead.ask(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
+                static_cast<int>(behind < end ? behind : end));
     };
     Order::at(number, c, shape, ask);
   }
@@ -380,8 +293,8 @@ bool launch_tiles(Kernel kernel, const C& c, WarpgroupMatmulShape<Products> shap
   if (!loads) return false;
   const int all = shape.template count_tiles<Matmul::Order::rows>(c, Columns);
   shape.tiles = shape.most_tiles == 0 ? all : std::min(all, shape.most_tiles);
-  Grid grid{std::remove_cvref_t<decltype(*loads)>::name, std::min(shape.tiles, limits.multiprocessors),
-            Matmul::threads, Matmul::Pipeline::shared(), Matmul::blocks};
+  Grid grid{std::remove_cvref_t<decltype(*loads)>::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads,
+            Matmul::Pipeline::shared(), Matmul::blocks};
   if constexpr (Matmul::blocks > 1) {
     const int at_once = clusters_at_once(grid, limits, stream, reinterpret_cast<const void*>(kernel))[Matmul::blocks];
     if (at_once == 0) return false;
@@ -415,19 +328,26 @@ bool runs_warpgroup_matmul(const DeviceLimits& limits) {
 
 // The operands as the copy engine is told of them, `rows` of the left one for a stage; nothing where it does not take
 // one.
-template <class T, class Tiles, bool BDeep, int Blocks = 1, class A, class B, class C>
-auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows) {
+template <class T, class Tiles, bool BDeep, int Blocks = 1, Dealing Deals = Dealing::never, class A, class B, class C>
+auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows, bool dealt = Deals == Dealing::always) {
   constexpr int products = several_count<B>;
-  using Loads = EngineTiles<Tiles, BDeep, products, Blocks>;
+  using Loads = EngineTiles<Tiles, BDeep, products, Blocks, Deals>;
   Loads loads;
   loads.rows = rows;
+  loads.dealt = dealt;
   bool all = true;
-  const auto describe = [&](TensorMap& map, const std::optional<BoxedMemory<2>>& matrix) {
-    const std::optional<TensorMap> made = matrix && all ? tensor_map<T>(*matrix) : std::nullopt;
+  const auto describe = [&](TensorMap& map, const std::optional<BoxedMemory<2>>& matrix, bool right = true) {
+    const auto make = [&] {
+      if constexpr (Deals != Dealing::never) {
+        if (right) return tensor_map<T>(dealt_memory(*matrix, dealt));
+      }
+      return tensor_map<T>(*matrix);
+    };
+    const std::optional<TensorMap> made = matrix && all ? make() : std::nullopt;
     all = made.has_value();
     if (all) map = *made;
   };
-  describe(loads.a, matrix_in_memory(a, false, Tiles::depth, rows));
+  describe(loads.a, matrix_in_memory(a, false, Tiles::depth, rows), false);
   for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
     constexpr int box = Loads::template box<Count>;
     describe(loads.b[First], matrix_in_memory(nth<First>(b), BDeep, Tiles::depth, box));
@@ -437,13 +357,43 @@ auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows) {
   return all ? std::optional(loads) : std::nullopt;
 }
 
+// Whether columns may come dealt: there are whole ones for the threads, and sinks take them in whole vectors.
+template <int Products>
+bool can_deal(const WarpgroupMatmulShape<Products>& shape) {
+  bool all = shape.lanes == Lanes::constant_whole_vectors;
+  for (const std::int64_t each : shape.N) all = all && each % dealt_columns == 0;
+  return all;
+}
+
+// The same of floats of 8 bits, where it pays: of more depth stages take 1 % longer so (tests/bench/MATMUL.md).
+template <int Products>
+bool pays_dealing_bytes(const WarpgroupMatmulShape<Products>& shape) {
+  return shape.K <= 2048 && can_deal(shape);
+}
+
+template <class T, int Columns, bool BDeep, int Blocks, Dealing Deals, class A, class B, class C>
+bool launch_dealing(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
+                    const DeviceLimits& limits, Stream stream) {
+  using Tiles = OperandTiles<T, Columns>;
+  using Loads = EngineTiles<Tiles, BDeep, several_count<B>, Blocks, Deals>;
+  shape.dealt = Deals != Dealing::never && can_deal(shape);
+  const auto make = [&] { return engine_tiles<T, Tiles, BDeep, Blocks, Deals>(a, b, c, Tiles::rows, shape.dealt); };
+  return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream, make);
+}
 template <class T, int Columns, bool BDeep, int Blocks = 1, class A, class B, class C>
 bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
-  using Tiles = OperandTiles<T, Columns>;
-  using Loads = EngineTiles<Tiles, BDeep, several_count<B>, Blocks>;
-  const auto make = [&] { return engine_tiles<T, Tiles, BDeep, Blocks>(a, b, c); };
-  return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream, make);
+  const auto launch = [&]<Dealing Deals>() {
+    return launch_dealing<T, Columns, BDeep, Blocks, Deals>(a, b, c, shape, limits, stream);
+  };
+  if constexpr (!BDeep || Blocks > 1 || makes_statistics<C>) {
+    return launch.template operator()<Dealing::never>();
+  } else if constexpr (sums_are_short<T>) {  // no register is left for what only the launch knows
+    return pays_dealing_bytes(shape) ? launch.template operator()<Dealing::always>()
+                                     : launch.template operator()<Dealing::never>();
+  } else {  // a branch would keep the loads of a sink apart
+    return launch.template operator() < view_count<C> == 1 ? Dealing::asked : Dealing::never > ();
+  }
 }
 
 // What takes two things that go on together, each so long alone: as the longer, and where they are alike longer still.
@@ -451,29 +401,33 @@ inline std::int64_t time_together(std::int64_t one, double other) {
   return static_cast<std::int64_t>(std::hypot(static_cast<double>(one), other));
 }
 
-// What tiles of 128 rows and so many columns take on an H200, in ns: each stage of the depth, and the end, when sums go
-// to the sink and nothing multiplies; `launch` is all that is there besides. Wider tiles read each element fewer times;
-// memory slows the narrowest down. Of a line that begins between multiples of 128 bytes, the second-level cache is
-// asked for two lines instead of one: it slows a stage down where most multiprocessors ask.
+// What tiles of 128 rows and so many columns take on an H100, in ns: each stage of the depth where few multiprocessors
+// have tiles, where all have, which slow each other down at the second-level cache, and where lines begin between
+// multiples of 128 bytes besides, for which that is asked for two lines instead of one; and the end, when sums go to
+// the sink and nothing multiplies. `launch` is all that is there besides. Wider tiles read each element fewer times.
 struct TileTime {
-  int columns, stage, end, straddling_stage;
+  int columns, stage, crowded_stage, straddling_stage, end;
   static constexpr int launch = 1600;
 
-  // Of all multiprocessors, so many tiles each of `steps` stages: that share of a product. crowded: whether most of
-  // them have tiles.
+  // Of so many tiles in turn, each of `steps` stages: that share of a product. crowd: the share of multiprocessors that
+  // have tiles; of what that does the least and the most were found at a fifth and at five sixths.
   template <class Shape>
   std::int64_t time(std::int64_t rounds, std::int64_t steps, const Shape& shape, double share = 1,
-                    bool crowded = true) const {
-    const int each = shape.straddles && crowded ? straddling_stage : stage;
-    return launch + rounds * end + time_together(rounds * steps * each, shape.memory_time(steps, share));
+                    double crowd = 1) const {
+    const int most = shape.straddles ? straddling_stage : crowded_stage;
+    const double each = stage + std::clamp((crowd - 0.2) / 0.65, 0.0, 1.0) * (most - stage);
+    const double multiplies = static_cast<double>(rounds * steps) * each;
+    return launch + rounds * end +
+           time_together(static_cast<std::int64_t>(multiplies), shape.memory_time(steps, share));
   }
 };
 inline constexpr TileTime tile_times[] = {
-    {256, 620, 2100, 740}, {192, 470, 1700, 620}, {128, 330, 1100, 490}, {64, 230, 700, 350}};
+    {256, 575, 700, 880, 2100}, {192, 430, 535, 660, 1700}, {128, 285, 405, 530, 1100}, {64, 208, 330, 430, 700}};
 // The same of two blocks of a cluster that bring right operands for each other, half of what each would ask for. Where
 // lines begin at multiples of 128 bytes, that makes no difference, and clusters begin later (tests/bench/H200.md).
-inline constexpr int cluster_launch = 600;  // more than another launch takes
-inline constexpr TileTime pair_times[] = {{256, 620, 2100, 630}, {192, 470, 1700, 490}, {128, 330, 1100, 360}};
+inline constexpr int cluster_launch = 1600;  // more than another launch takes, whose columns may be dealt
+inline constexpr TileTime pair_times[] = {
+    {256, 575, 630, 630, 2100}, {192, 430, 490, 490, 1700}, {128, 285, 360, 360, 1100}};
 
 // Tiles of which columns take the least time, how much, and by clusters of how many blocks; or those asked for.
 struct TileChoice {
@@ -494,7 +448,8 @@ TileChoice best_tiles(const WarpgroupMatmulShape<Products>& shape, std::int64_t 
       tiles += shape.batches * row_tiles * shape.groups * shape.tiles_across(product, each.columns);
     }
     const std::int64_t rounds = (tiles + at_once - 1) / at_once;
-    const std::int64_t time = each.time(rounds, steps, shape, 1, 4 * tiles > 3 * at_once) + more;
+    const double crowd = static_cast<double>(tiles) / static_cast<double>(rounds * at_once);
+    const std::int64_t time = each.time(rounds, steps, shape, 1, crowd) + more;
     const bool asked = shape.columns_asked == each.columns;
     if (asked || best.columns == 0 || time < best.time) best = {each.columns, time, blocks};
   };
@@ -522,18 +477,13 @@ inline constexpr bool has_narrow_tiles = Products == 1 && sizeof(T) == 2;
 template <class T, int Together, int Products>
 TileChoice best_tiles_of(const WarpgroupMatmulShape<Products>& shape, const DeviceLimits& limits) {
   const std::int64_t steps = shape.steps(swizzle_bytes / static_cast<int>(sizeof(T)));
-  // Narrow tiles ask the second-level cache for more than it gives more than half of the multiprocessors.
-  const std::int64_t narrow = shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(0, 64);
-  const bool few = 2 * narrow <= limits.multiprocessors;
   const auto best = [&](int blocks) {
-    // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
-    if constexpr (Together == 1 && !sums_are_short<T>) {
-      if constexpr (has_narrow_tiles<T, Products>) {
-        if (few) return best_tiles<256, 192, 128, 64>(shape, limits.multiprocessors, steps, blocks);
-      }
-      return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps, blocks);
-    } else {
+    if constexpr (Together > 1) {  // halves of 192 are no boxes of 64
       return best_tiles<256, 128>(shape, limits.multiprocessors, steps, blocks);
+    } else if constexpr (has_narrow_tiles<T, Products>) {
+      return best_tiles<256, 192, 128, 64>(shape, limits.multiprocessors, steps, blocks);
+    } else {
+      return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps, blocks);
     }
   };
   const TileChoice alone = best(1);
@@ -557,7 +507,7 @@ bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulS
     }
     return launch_by_engine<T, Columns, BDeep>(a, b, c, shape, limits, stream);
   };
-  if constexpr (together == 1 && !sums_are_short<T>) {
+  if constexpr (together == 1) {
     if (launch.template operator()<192>()) return true;
   }
   if constexpr (has_narrow_tiles<T, several_count<B>>) {
