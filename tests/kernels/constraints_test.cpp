@@ -18,7 +18,7 @@ concept Applies = requires(A... a) { Functor::apply(a...); };
 template <class A, class B, class C>
 concept Multiplies = requires(A a, B b, C c) { matmul(a, b, c); };
 template <class A, int TileM>
-concept Tiles = requires(A a, View<float, 2> c) { matmul<TileM>(a, a, c); };
+concept Tiles = requires(A a, View<float, 2> c) { matmul<any_layout, any_rows, TileM>(a, a, c); };
 template <class Q, class K>
 concept Attends = requires(Q q, K k, View<float, 4> out) { attention(q, k, k, 1.0, false, out); };
 template <class Reduction, class T>
