@@ -141,7 +141,8 @@ KernelAttribute read_attribute(Yaml entry, Diagnostics& diagnostics) {
 }
 
 KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
-  validate_keys(entry, {"name", "values", "names", "default", "tuned", "layout", "known", "at"}, "a parameter", diagnostics);
+  validate_keys(entry, {"name", "values", "names", "default", "tuned", "layout", "known", "at"}, "a parameter",
+                diagnostics);
   KernelParameter parameter;
   parameter.where = read_place(entry, entry.where(), diagnostics);
   parameter.name = require_text(entry, "name", "a parameter", diagnostics);
@@ -217,6 +218,31 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
   return kernel;
 }
 
+void validate_parameter(const KernelParameter& parameter, const KernelSignature& kernel, Diagnostics& diagnostics) {
+  const std::vector<std::int64_t>& values = parameter.values;
+  if (std::find(values.begin(), values.end(), parameter.default_value) == values.end()) {
+    diagnostics.error(parameter.where, fmt::format("the default of '{}' is none of its values", parameter.name))
+        .advise("name one of them");
+  }
+  const bool are_names = (parameter.names.empty() || parameter.names.size() == values.size()) &&
+                         std::all_of(parameter.names.begin(), parameter.names.end(), is_qualified_name);
+  if (!are_names) {
+    diagnostics
+        .error(parameter.where, fmt::format("the names of '{}' are no C++ names, one for each value", parameter.name))
+        .advise("write qualified names of constants, such as kgen::row_major, or leave `names` out");
+  }
+  if (parameter.layout_of.empty()) return;
+  const auto is_it = [&](const KernelOperand& each) { return each.name == parameter.layout_of && each.rank == 2; };
+  if (std::none_of(kernel.operands.begin(), kernel.operands.end(), is_it)) {
+    diagnostics.error(parameter.where, fmt::format("'{}' is no matrix among the operands of '{}'", parameter.layout_of,
+                                                   kernel.name))
+        .advise("let `layout` name an operand of rank 2");
+  } else if (values != std::vector<std::int64_t>{0, 1, 2} || parameter.default_value != 0) {
+    diagnostics.error(parameter.where, fmt::format("'{}' cannot say how an operand lies", parameter.name))
+        .advise("give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)");
+  }
+}
+
 // What of a kernel stands in emitted C++ as it is.
 void validate_emitted_text(const KernelSignature& kernel, Diagnostics& diagnostics) {
   validate_header_name(kernel.header, kernel.where, diagnostics);
@@ -224,19 +250,7 @@ void validate_emitted_text(const KernelSignature& kernel, Diagnostics& diagnosti
     diagnostics.error(kernel.where, fmt::format("'{}' cannot name a kernel", kernel.name))
         .advise("write the qualified C++ name of a struct or a function, such as kgen::matmul");
   }
-  for (const KernelParameter& parameter : kernel.parameters) {
-    const bool good = (parameter.names.empty() || parameter.names.size() == parameter.values.size()) &&
-                      std::all_of(parameter.names.begin(), parameter.names.end(), is_qualified_name);
-    if (!good) {
-      diagnostics.error(parameter.where,
-                        fmt::format("the names of '{}' are no C++ names, one for each value", parameter.name));
-    }
-    const auto is_it = [&](const KernelOperand& each) { return each.name == parameter.layout_of && each.rank == 2; };
-    if (!parameter.layout_of.empty() && std::none_of(kernel.operands.begin(), kernel.operands.end(), is_it)) {
-      diagnostics.error(parameter.where, fmt::format("'{}' is to say how '{}' lies, which is no matrix among the operands",
-                                                     parameter.name, parameter.layout_of));
-    }
-  }
+  for (const KernelParameter& parameter : kernel.parameters) validate_parameter(parameter, kernel, diagnostics);
   for (const KernelAttribute& attribute : kernel.attributes) {
     if (attribute.values.empty()) continue;  // of a type that operators know
     const bool good = is_qualified_name(attribute.type) &&

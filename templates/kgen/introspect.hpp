@@ -51,11 +51,11 @@
 // KGEN_TUNED(parameter) or KGEN_TUNED(parameter, "condition"): the number changes nothing but the time that the kernel
 // takes, where the condition holds, so that `kgen tune` may try its values there.
 //
-// KGEN_LAYOUT(parameter, operand) or KGEN_LAYOUT(parameter, operand, "condition"): where the condition holds, the planner
-// says by the number how the operand, a matrix, lies in memory, as far as the graph says it: 1, its rows are lines without
-// gaps between neighbours; 2, its columns are; 0, it is not known. 1 and 2 promise besides that the lines of all operands
-// are whole vectors of 16 bytes. (Names for them are in kgen/known_product.hpp. A caller's memory may begin anywhere.)
-
+// KGEN_LAYOUT(parameter, operand) or KGEN_LAYOUT(parameter, operand, "condition"): where the condition holds, it is
+// how the operand, a matrix, lies in memory, as far as the graph says it: 1, its rows are lines without gaps between
+// neighbours; 2, its columns are; 0, it is not known. With 1 and 2 its lines, and the rows of all other matrices, are
+// whole vectors of 16 bytes; but a caller's memory may begin anywhere. Names for these are in kgen/known_product.hpp.
+//
 // And of a Sink of rank 2:
 //
 // KGEN_ROWS(result, "times") or KGEN_ROWS(result, "times", "condition"): where the condition may hold, the epilogue may

@@ -1,21 +1,21 @@
-// What may be known of a matrix product when it is compiled, so that kernels which it never takes are left out: a product on
-// Hopper is some forty kernels, of which a call launches one.
+// What may be known of a matrix product when it is compiled, so that kernels which it never takes are left out: one on
+// Hopper's tensor cores is some forty kernels, of which a call launches one. Other devices make no use of it.
 #pragma once
 
 namespace kgen {
 
-// How right operands lie in memory: any; or neighbours along their rows, or along their columns, beside each other. Lines
-// of theirs, and the rows of the left operand, are whole vectors of 16 bytes at addresses of whole vectors then. What lies
-// otherwise all the same is copied first.
+// How right operands lie in memory: any; or neighbours along their rows, or along their columns, beside each other.
+// Their lines, and the rows of the left operand, are whole vectors of 16 bytes at addresses of whole vectors then. What
+// lies otherwise all the same is copied first.
 inline constexpr int any_layout = 0, row_major = 1, column_major = 2;
 
-// How many rows a left operand has at most; 0: any number.
+// How many rows a left operand has at most; 0: any number. More all the same go without tensor cores.
 inline constexpr int any_rows = 0, few_rows = 16;
 
 // For the ways to a product on tensor cores.
 template <int Layout = any_layout, int Rows = any_rows>
 struct KnownProduct {
-  static constexpr int layout = Layout;
+  static constexpr int layout = Layout, rows = Rows;
   static constexpr bool is_in_vectors = Layout != any_layout, has_few_rows = Rows == few_rows;
 };
 

@@ -29,13 +29,13 @@ namespace kgen {
 // of rows that it uses are made ahead, or on Hopper, where rows are few and not one alone, once for each 128 columns,
 // while the right operands come. Statistics of c's rows are made of its tiles on Hopper where they have 128 rows and
 // whole vectors of short elements; else, and where blocks share the depth of tiles, of c in memory by a launch behind.
-// Right, MostRows: what is known of the operands (kgen/known_product.hpp), so that a call compiles in less time. TileM: the
-// least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns. LeastBits: how many bits of mantissa are kept at least of what is multiplied, and of sums over a depth of 256: with 13, tensor cores
-// may multiply floats of 8 bits; with 10, those of 32 bits as well (tf32). Degree: what a prologue of b makes of what it
-// reads of fewest bits: with 1 a multiple, with 2 a multiple and something more, by what else it reads, so that a kernel
-// may do that to sums. Columns: of a tile of more than 64 rows on Hopper's tensor cores; 0: what the call's sizes suggest.
-// Library: with 1 cuBLASLt does plain products of bf16 and f16, that is of matrices in memory to one; what it does not
-// take, and all that is fused, is done as without. It is for `kgen tune` to try: builds say whether they may link it.
+// Right, MostRows: what is known of the operands (kgen/known_product.hpp). TileM: the least rows of c that a thread of
+// the CPU computes at a time; TileN: its columns. LeastBits: how many bits of mantissa are kept at least of what is
+// multiplied, and of sums over a depth of 256: with 13, tensor cores may multiply floats of 8 bits; with 10, those of
+// 32 bits as well (tf32). Degree: what a prologue of b makes of what it reads of fewest bits: with 1 a multiple, with 2
+// a multiple and something more, so that a kernel may do that to sums. Columns: of a tile of more than 64 rows on
+// Hopper; 0: what the sizes suggest. Library: with 1 cuBLASLt does plain products of bf16 and f16, of matrices in
+// memory to one, and no others. It is for `kgen tune` to try: builds say whether they may link it.
 template <int Right = any_layout, int MostRows = any_rows, int TileM = 96, int TileN = 256, int LeastBits = 13,
           int Degree = 0, int Columns = 0, int Library = 0, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>

@@ -29,7 +29,8 @@ constexpr Case cases[] = {{1, 1, 1, 1, 1, 1},      {2, 1, 4, 64, 300, 2}, {1, 1,
                           {2, 3, 2, 7, 11, 2},     {1, 37, 4, 40, 37, 2}, {2, 20, 6, 33, 150, 3},
                           {1, 130, 2, 16, 260, 1}, {1, 9, 2, 8, 5, 2},    {0, 4, 2, 8, 5, 2},
                           {1, 4, 2, 8, 0, 2},      {1, 40, 1, 8, 0, 1},   {1, 300, 1, 64, 300, 1},
-                          {1, 14, 2, 192, 700, 1}, {2, 13, 18, 8, 600, 9}};
+                          {1, 14, 2, 192, 700, 1}, {2, 13, 18, 8, 600, 9},
+                          {1, 130, 6, 64, 260, 3}};  // of three heads, whose keys two threads share
 
 struct Twice {  // a prologue of q
   View<const float, 4> x;
@@ -133,7 +134,8 @@ TEST_CASE_TEMPLATE("what a causal mask hides does not touch a result, be it NaN 
   using Lane = compute_t<T>;
   for (const Case& c :
        {Case{1, 2, 1, 4, 2, 1}, Case{2, 3, 2, 7, 11, 2}, Case{1, 4, 4, 64, 135, 2}, Case{1, 8, 1, 5, 300, 1},
-        Case{1, 37, 4, 40, 37, 2}, Case{2, 20, 6, 33, 150, 3}, Case{1, 9, 2, 8, 5, 2}, Case{1, 200, 1, 64, 200, 1}}) {
+        Case{1, 37, 4, 40, 37, 2}, Case{2, 20, 6, 33, 150, 3}, Case{1, 9, 2, 8, 5, 2}, Case{1, 200, 1, 64, 200, 1},
+        Case{1, 40, 1, 8, 1200, 1}}) {
     for (const std::int64_t hidden :
          {std::int64_t{0}, c.T / 2, c.T - c.S / 2, c.T - 1}) {  // this key and all behind it
       for (const float wrong : {not_a_number, infinity}) {

@@ -111,6 +111,7 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, const std::string& la
 
 TEST_CASE("row statistics: tiles make parts of them, which a launch behind combines") {
   check(600, 520, 72, "warpgroup_matmul x2, finish_statistics x5");
+  check(600, 64, 136, "warpgroup_matmul x2, finish_statistics x5");  // tiles of 64 columns
 }
 
 TEST_CASE("row statistics: few rows, and lines that are no vectors, are read again") {

@@ -1,5 +1,5 @@
-// How headers declare what several tests launch: `extern template`, but in the one source that compiles it, which defines
-// KGEN_SHARED as `template`.
+// How headers declare what several tests launch: `extern template`, but in the one source that compiles it, which
+// defines KGEN_SHARED as `template`.
 #pragma once
 
 #if !defined(KGEN_SHARED)

@@ -16,6 +16,14 @@ using namespace kgen::simt_testing;
 
 namespace {
 
+struct Joint {
+  View<float, 2> y;
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, Vec<float, W> gate, Vec<float, W> up) const {
+    y.store(at, Mul::apply(gate, up));
+  }
+};
+
 // c = a * b by those launches, for each order of the threads.
 template <class T>
 void check(const View<const T, 2>& a, const View<const T, 2>& b, const std::string& launches) {
@@ -69,6 +77,22 @@ TEST_CASE("warpgroups: epilogues whose Views repeat along columns or rows, lie a
 
 TEST_CASE("warpgroups: several products, apart and jointly, in one launch") {
   check_several(140, 72, 4, "warpgroup_matmul x4");
+}
+
+// Two right operands whose columns come dealt to the threads that have their sums, each into its half of a tile.
+TEST_CASE("warpgroups: two products jointly, of right operands along the depth") {
+  const Matrix<bf16> a(Index<2>{140, 72}, 1), gate(Index<2>{160, 72}, 2), up(Index<2>{160, 72}, 3);
+  const View<const bf16, 2> left = gate.view().permute<1, 0>(), right = up.view().permute<1, 0>();
+  Hopper device;
+  simt::device().multiprocessors = 2;
+  Tensor<float, 2> y(Index<2>{140, 160});
+  matmul<column_major>(a.view(), several(left, right), Joint{y.view()});
+  CHECK(device.take() == "warpgroup_matmul x2");
+  for_each_position(y.shape, [&](Index<2> at) {
+    const double value = expected(a.view(), left, at) * expected(a.view(), right, at);
+    INFO("at ", at[0], ", ", at[1]);
+    REQUIRE(std::abs(element(y.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
 }
 
 TEST_CASE("warpgroups: what the copy engine does not take is copied to where it does") {

@@ -88,12 +88,15 @@ TEST_CASE("known products: how right operands lie, where the graph says it of al
         "kgen::matmul<kgen::row_major>(a.merge<0, 1>(), b, c.merge<0, 1>(), stream)");
   const std::string turned = "- {op: transpose, in: b, out: r, perm: [1, 0]}\n";
   CHECK(product("bf16[M, 64]", matrix("bf16[32, 64]"), turned).starts_with("kgen::matmul<kgen::column_major>("));
-  // Part of a matrix, which begins at a vector, and which does not.
-  const auto part = [](const std::string& from) {
-    return "- {op: slice, in: b, out: r, axis: 1, begin: " + from + ", end: 32 + " + from + "}\n";
+  // Part of a matrix, of whole vectors, which begins at one or does not, and of a part of one; a row that repeats.
+  const auto part = [](const std::string& from, const std::string& columns = "32") {
+    return "- {op: slice, in: b, out: r, axis: 1, begin: " + from + ", end: " + columns + " + " + from + "}\n";
   };
   CHECK(product("bf16[M, 64]", matrix("bf16[64, 80]"), part("8")).starts_with("kgen::matmul<kgen::row_major>("));
   CHECK(product("bf16[M, 64]", matrix("bf16[64, 80]"), part("9")).starts_with("kgen::matmul("));
+  CHECK(product("bf16[M, 64]", matrix("bf16[64, 80]"), part("8", "33")).starts_with("kgen::matmul("));
+  const std::string repeated = "- {op: broadcast_to, in: b, out: r, shape: [64, 32]}\n";
+  CHECK(product("bf16[M, 64]", matrix("bf16[1, 32]"), repeated).starts_with("kgen::matmul("));
   // Lines that are no whole vectors, or may be none, of either operand; and any strides.
   CHECK(product("bf16[M, 64]", matrix("bf16[64, 33]")) == "kgen::matmul(a, b, c, stream)");
   CHECK(product("bf16[M, 60]", matrix("bf16[60, 32]")) == "kgen::matmul(a, b, c, stream)");

@@ -191,12 +191,14 @@ class ConstraintReader {
     return passed_on ? integer(environment->arguments[finder.positions[0]], environment->outer) : std::nullopt;
   }
 
-  // "kgen::row_major", of a constant of a namespace.
+  // "kgen::row_major", of a constant of a namespace, which a stub can name.
   static std::optional<std::string> constant_name(const TemplateArgument& argument) {
     if (argument.getKind() != TemplateArgument::Expression) return std::nullopt;
     const auto* named = clang::dyn_cast<clang::DeclRefExpr>(argument.getAsExpr()->IgnoreParenImpCasts());
     const auto* constant = named ? clang::dyn_cast<clang::VarDecl>(named->getDecl()) : nullptr;
-    if (!constant || !constant->isFileVarDecl()) return std::nullopt;
+    if (!constant || !constant->isFileVarDecl() || constant->isStaticDataMember()) return std::nullopt;
+    const bool is_template = clang::isa<clang::VarTemplateSpecializationDecl>(constant);
+    if (is_template || constant->isInAnonymousNamespace()) return std::nullopt;
     return qualified_name(*constant);
   }
 

@@ -111,8 +111,12 @@ class FactReader {
     } else if (parameter->values != std::vector<std::int64_t>{0, 1, 2} || parameter->default_value != 0) {
       fail(fact.where, fmt::format("'{}' cannot say how an operand lies", fact.name))
           .advise("give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)");
-    } else if (!parameter->layout_of.empty() || fact.texts.size() > 2) {
-      fail(fact.where, fmt::format("'{}' has more than one condition", fact.name)).advise("join the two conditions by ||");
+    } else if (!parameter->layout_of.empty()) {
+      fail(fact.where, fmt::format("'{}' says already how '{}' lies", fact.name, parameter->layout_of))
+          .advise("leave one out, and join their conditions by ||");
+    } else if (fact.texts.size() > 2) {
+      fail(fact.where, fmt::format("'{}' has more than one condition", fact.name))
+          .advise("join the two conditions by ||");
     } else {
       parameter->layout_of = fact.texts[0].text;
       if (fact.texts.size() > 1) set_text(parameter->layout_when, fact.texts[1]);
@@ -123,7 +127,8 @@ class FactReader {
     KernelParameter* parameter = parameter_of(fact);
     if (!parameter) return;
     if (parameter->tuned || fact.texts.size() > 1) {
-      fail(fact.where, fmt::format("'{}' has more than one condition", fact.name)).advise("join the two conditions by ||");
+      fail(fact.where, fmt::format("'{}' has more than one condition", fact.name))
+          .advise("join the two conditions by ||");
     } else {
       parameter->tuned = true;
       if (!fact.texts.empty()) set_text(parameter->tuned_when, fact.texts[0]);

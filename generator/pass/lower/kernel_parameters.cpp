@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/base/ensure.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -35,24 +36,25 @@ bool begins_at_vector(const FuseFacts& facts, ValueId value, std::int64_t lanes)
   }
 }
 
-// How a matrix, or a stack of them whose last two axes are its own, lies in memory: only where its lines are whole vectors.
+// How a matrix, or a stack of them whose last two axes are its own, lies in memory, where its lines are whole vectors.
 Layout layout_of(const FuseFacts& facts, ValueId value) {
   const TensorType& type = facts.graph().type(value);
   const Strides& strides = facts.strides(value);
   const std::size_t rank = strides.size();
   if (rank < 2 || type.structure) return unknown;
-  const std::int64_t lanes = std::max<std::int64_t>(1, 128 / info(type.dtype).bits);
+  const std::int64_t lanes = 128 / info(type.dtype).bits;
   const auto lies_along = [&](std::size_t axis) {
     for (std::size_t i = 0; i < rank; ++i) {
-      if (i == axis ? strides[i] != Dim(1) : !is_multiple(strides[i], lanes)) return false;
+      const bool repeats = strides[i] == Dim(0) && type.shape[i] != Dim(1);
+      if (repeats || (i == axis ? strides[i] != Dim(1) : !is_multiple(strides[i], lanes))) return false;
     }
-    return begins_at_vector(facts, value, lanes);
+    return is_multiple(type.shape[axis], lanes) && begins_at_vector(facts, value, lanes);
   };
   if (lies_along(rank - 1)) return row_major;
   return lies_along(rank - 2) ? column_major : unknown;
 }
 
-// That of one operand of all `roots`, where they agree and the rows of all other operands are whole vectors, too.
+// That of one operand of all `roots`, where they agree and the rows of all other matrices are whole vectors, too.
 Layout common_layout(const FuseFacts& facts, const Group& group, std::span<const NodeId> roots, std::size_t operand) {
   const auto is_made_here = [&](NodeId reader, std::size_t index) {
     return std::any_of(group.prologues.begin(), group.prologues.end(),
@@ -64,7 +66,7 @@ Layout common_layout(const FuseFacts& facts, const Group& group, std::span<const
   for (const NodeId root : roots) {
     const Node& node = facts.graph().nodes[root];
     for (std::size_t i = 0; i < std::min(node.kernel->operands.size(), node.inputs.size()); ++i) {
-      if (node.inputs[i] == no_id || node.kernel->operands[i].accepts != Accepts::source) continue;
+      if (node.inputs[i] == no_id || node.kernel->operands[i].rank != 2) continue;
       if (is_made_here(root, i)) return unknown;
       const Layout found = layout_of(facts, node.inputs[i]);
       const bool fits = i == operand ? found != unknown && (common == unknown || common == found) : found == row_major;
@@ -94,6 +96,7 @@ std::int64_t value_of(const FuseFacts& facts, const Group& group, std::span<cons
 std::string text_of(const KernelParameter& parameter, std::int64_t value) {
   if (parameter.names.empty()) return std::to_string(value);
   const auto found = std::find(parameter.values.begin(), parameter.values.end(), value);
+  ensure(found != parameter.values.end(), "parameters have values that are allowed");
   return parameter.names[static_cast<std::size_t>(found - parameter.values.begin())];
 }
 

@@ -300,8 +300,8 @@ class LineProduct {
     if (!wide_.fits()) return;
     shared_ = wide_.best();
     if constexpr (has_thin) {
-      const SharedDepth other = thin_.best();
-      is_thin_ = other.time < shared_.time && thin_.fits();
+      const SharedDepth other = thin_.fits() ? thin_.best() : shared_;
+      is_thin_ = other.time < shared_.time;
       if (is_thin_) shared_ = other;
     }
   }

@@ -248,7 +248,7 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
     if (tensor_core_matmul<std::remove_const_t<typename A::element_type>, Known>(a, b, c, stream, Columns)) return;
   } else if constexpr (!uses_rows<C> && has_streamed_matmul<A, B, C>) {
     using Left = std::remove_const_t<typename A::element_type>;
-    if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left>(a, b, c, stream)) return;
+    if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left, Known>(a, b, c, stream)) return;
   } else if constexpr (has_float_matmul<A, B, C>) {
     if (float_matmul(a, b, c, stream)) return;
   }
@@ -259,8 +259,13 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
       matmul<TileM, TileN, LeastBits, Degree, Columns, Library, Known>(a, b, known, rest);
     });
   } else {
-    // What is known is known of programs for Hopper, where a product that tensor cores do not do is too large for all.
-    if constexpr (has_wave_matmul<A, B, C> && !Known::is_in_vectors) {
+#if defined(KGEN_WARPGROUPS)
+    // What warpgroups leave of such a product has too many elements for waves, too, or none.
+    constexpr bool is_done = Known::is_in_vectors && has_warpgroup_matmul<LeastBits, A, B, C>;
+#else
+    constexpr bool is_done = false;
+#endif
+    if constexpr (has_wave_matmul<A, B, C> && !is_done) {
       if (wave_matmul<wave_element_t<A, B>>(a, b, c, stream)) return;
     }
     plain_matmul(a, b, c, stream);

@@ -16,7 +16,7 @@
 
 namespace kgen::gpu {
 
-// How many blocks share the depth of each of a call's tiles, in how many rounds, and what that takes on an H200, in ns.
+// How many blocks share the depth of each of a call's tiles, in how many rounds, and what that takes on an H100, in ns.
 struct SharedDepth {
   int tiles, blocks, rounds;
   std::int64_t time;
@@ -32,7 +32,7 @@ struct DepthTimes {
   // Clusters of 5 and 7 blocks were slower than of 4 and 6.
   SharedDepth best(int tiles, int steps, double memory, double bytes, const ClustersAtOnce& room,
                    const DeviceLimits& limits) const {
-    constexpr double bytes_of_ns = 7000, alone_bytes_of_ns = 9500;  // of clusters, which are not on all multiprocessors
+    constexpr double bytes_of_ns = 7000, alone_bytes_of_ns = 9500;  // alone: of blocks that share no multiprocessor
     SharedDepth best{tiles, 0, 0, 0};
     for (const int blocks : {1, 2, 3, 4, 6, 8}) {
       if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;

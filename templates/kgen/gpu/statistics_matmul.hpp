@@ -49,6 +49,7 @@ bool statistics_matmul(const A& a, const B& b, const WithStatistics<S, Program>&
   };
   bool launched = launch.template operator()<256>() || launch.template operator()<128>();
   if constexpr (products == 1 && !sums_are_short<T>) launched = launched || launch.template operator()<192>();
+  if constexpr (has_narrow_tiles<T, products>) launched = launched || launch.template operator()<64>();
   if (launched) finish_statistics(c.statistics, partials, tiles, stream);
   return launched;
 }

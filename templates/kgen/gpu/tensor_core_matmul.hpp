@@ -13,8 +13,7 @@
 
 namespace kgen::gpu {
 
-// launch<Deep>() of the way for right operands whose lines are along the depth, or across it: as they lie, or as all lie
-// that is Known.
+// launch<Deep>(): with the lines of right operands along the depth or across it, as `deep` says, or as is Known of all.
 template <class T, class Known, class Launch>
 auto with_depth([[maybe_unused]] bool deep, const Launch& launch) {
   if constexpr (deep_only<T> || Known::layout == column_major) {
@@ -36,6 +35,20 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape
     return false;
   } else {
     return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+  }
+}
+
+// Whether device and compiler allow a kernel for tensor cores that such products have anyhow, and so the others.
+template <class T, bool BDeep, class Known, int Products, class C>
+bool runs_tensor_cores(const DeviceLimits& limits) {
+  if constexpr (Known::has_few_rows) {
+    using Matmul = SkinnyMatmul<T, few_rows, 2, BDeep>;
+    using Launch = SkinnyLaunch<Matmul, EngineTiles<typename Matmul::Tiles, BDeep, Products>, Products, C>;
+    return limits.shared_bytes >= Launch::shared_bytes &&
+           runs_warpgroups(reinterpret_cast<const void*>(Launch::kernel), Launch::threads);
+  } else {
+    using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, Products, 1, product_dealing<T, BDeep, C>>;
+    return runs_warpgroup_matmul<T, BDeep, Loads, Products, C>(limits);
   }
 }
 
@@ -70,7 +83,7 @@ bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& run
 }
 
 // What a product takes whose operands lie as the copy engine takes them, in ns.
-template <class T, bool BDeep, class A, class B, class C>
+template <class T, bool BDeep, class Known, class A, class B, class C>
 std::int64_t engine_time(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                          const DeviceLimits& limits, Stream stream) {
   const auto launch = [&]<int Rows, int Blocks>() {
@@ -78,11 +91,15 @@ std::int64_t engine_time(const A& a, const B& b, const C& c, const WarpgroupMatm
   };
   const std::int64_t small = ShortProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).time();
   if (shape.M <= 16) return std::min(small, launch.template operator()<16, 2>().best().time);
-  auto deep = launch.template operator()<64, 1>();
-  if (shape.M <= 64) return std::min(small, deep.best().time);
-  auto most = launch.template operator()<128, 1>();
-  const SharedTimes<T, decltype(deep), decltype(most)> times(deep, most);
-  return std::min({small, times.least(), times.alone});
+  if constexpr (Known::has_few_rows) {
+    return std::numeric_limits<std::int64_t>::max() / 2;
+  } else {
+    auto deep = launch.template operator()<64, 1>();
+    if (shape.M <= 64) return std::min(small, deep.best().time);
+    auto most = launch.template operator()<128, 1>();
+    const SharedTimes<T, decltype(deep), decltype(most)> times(deep, most);
+    return std::min({small, times.least(), times.alone});
+  }
 }
 
 // Up to 8 rows by right operands whose lines the copy engine takes (Aligned) or not, where that takes less time than
@@ -99,13 +116,13 @@ bool multiply_few_lines(const A& a, const B& b, const C& c, const WarpgroupMatmu
 
 // Multiplies operands as they lie, of which copies would have so many bytes, of right ones and in all, where that takes
 // less time than copying them: up to 8 rows straight from memory, or in tiles that waves multiply.
-template <class T, bool BDeep, class A, class B, class C>
+template <class T, bool BDeep, class Known, class A, class B, class C>
 bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                     std::int64_t of_right, std::int64_t bytes, const DeviceLimits& limits, Stream stream) {
 #if defined(KGEN_SIMT)
   if (!simt::device().small_tiles) return of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 #endif
-  std::int64_t least = engine_time<T, BDeep>(a, b, c, shape, limits, stream) + copied_time(bytes);
+  std::int64_t least = engine_time<T, BDeep, Known>(a, b, c, shape, limits, stream) + copied_time(bytes);
   const auto multiply = [&]<bool Words>() {
     LineProduct<T, BDeep, Words, A, B, C> lines(a, b, c, shape, limits, stream);
     const auto few = [&]<bool Aligned>() {
@@ -136,22 +153,13 @@ template <class T, bool BDeep, class Known, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
   const DeviceLimits limits = device_limits(stream);
-  const auto runs = [&] {
-    if constexpr (Known::has_few_rows) {
-      using Few = SkinnyProduct<SkinnyMatmul<T, few_rows, 2, BDeep>, T, BDeep, A, B, C>;
-      return Few(a, b, c, shape, limits, stream).fits();
-    } else {
-      using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, several_count<B>>;
-      return runs_warpgroup_matmul<T, BDeep, Loads, several_count<B>, C>(limits);
-    }
-  };
   return lay_out_and_multiply<T, BDeep>(
-      a, b, stream, runs,
+      a, b, stream, [&] { return runs_tensor_cores<T, BDeep, Known, several_count<B>, C>(limits); },
       [&](std::int64_t of_right, std::int64_t bytes) {
         if constexpr (deep_only<T> || Known::is_in_vectors)
           return false;
         else
-          return multiply_lines<T, BDeep>(a, b, c, shape, of_right, bytes, limits, stream);
+          return multiply_lines<T, BDeep, Known>(a, b, c, shape, of_right, bytes, limits, stream);
       },
       [&](const auto& left, const auto& right) {
         return tensor_core_matmul<T, BDeep, Known>(left, right, c, shape, limits, stream);

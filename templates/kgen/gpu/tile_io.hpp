@@ -45,14 +45,6 @@ struct alignas(tile_alignment) OperandTiles {
   T b[columns * depth];
 };
 
-// What brings tiles has, for `Products` right operands:
-//   name                                  of the kernel that it is part of
-//   threads, registers                    that bring the tiles together, and that each of them needs
-//   tile<First, Count>(row, column)       the left operand's rows from `row` on, and the columns from `column` on of
-//                                         `Count` right operands, which share the stage's columns: its load(stage)
-//                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
-//                                         the next
-
 // Columns of a right operand whose lines are along the depth may come in such an order that they are dealt to the
 // threads which share a row of a warpgroup's sums: of 32 columns in shared memory thread t of four has sums of 2t,
 // 2t + 1, and of those 8, 16 and 24 behind them, and dealt these are 8 neighbours in memory, from 8t on. So no thread
@@ -72,6 +64,15 @@ inline BoxedMemory<5> dealt_memory(const BoxedMemory<2>& matrix, bool dealt) {
           {0, pitch, 8 * pitch, 2 * pitch, dealt_columns * pitch},
           {depth, 2, 4, 4, box / dealt_columns}};
 }
+
+// What brings tiles has, for `Products` right operands:
+//   name                                  of the kernel that it is part of
+//   threads, registers                    that bring the tiles together, and that each of them needs
+//   tile<First, Count>(row, column)       the left operand's rows from `row` on, and the columns from `column` on of
+//                                         `Count` right operands, which share the stage's columns: its load(stage)
+//                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
+//                                         the next
+//   dealing                               how their columns come, where that is not as they lie
 
 // By the copy engine, where lines lie in memory as it takes them. The blocks of a cluster of `Blocks` have the same
 // columns: each brings rows of its own, and its share of the columns to all of them.

@@ -64,11 +64,10 @@ Several<V, detail::Instead<V, Rest>...> made_of_each(const Several<First, Rest..
 }
 
 // c = a * b for each of b: false where device or compiler, or where its operands lie, do not allow it.
-template <class T, class A, class B, class C>
+template <class T, class Known = KnownProduct<>, class A, class B, class C>
 bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
   constexpr int lanes = 16 / static_cast<int>(sizeof(T)), products = several_count<B>;
   constexpr std::int64_t most = std::int64_t{1} << 30;  // vectors are counted in 32 bits
-  using Loads = EngineTiles<OperandTiles<T, 128>, true, products>;
   const std::int64_t K = a.extent(1);
   std::int64_t bytes = 0;
   bool fits = K > 0 && K < most && K % lanes == 0;
@@ -77,12 +76,12 @@ bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
     fits = fits && N > 0 && N < most && N * (K / lanes) < most && StreamedSource<Source, lanes>::fits(each, 0);
     bytes += N * K * static_cast<std::int64_t>(sizeof(T));
   });
-  if (!fits || !runs_warpgroup_matmul<T, true, Loads, products, C>(device_limits(stream))) {
-    return false;
-  }
+  // What is made lies as is known; the rows of the left operand are copied where they do not.
+  using Made = View<const T, 2>;
+  using KnownMade = KnownProduct<column_major, Known::rows>;
+  if (!fits || !detail::runs_tensor_cores<T, true, KnownMade, products, C>(device_limits(stream))) return false;
   const Workspace memory(bytes, stream);
   T* to = reinterpret_cast<T*>(memory.data());
-  using Made = View<const T, 2>;
   const auto made = made_of_each<Made>(b, [&]<class Source>(const Source& each) {
     const std::int64_t N = each.shape()[1], vectors = N * (K / lanes);
     const Grid grid{"unpack", (vectors + Unpacking::block_vectors - 1) / Unpacking::block_vectors, Unpacking::threads};
@@ -92,7 +91,7 @@ bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
     to += N * K;
     return columns;
   });
-  return tensor_core_matmul<T, KnownProduct<column_major>>(a, made, c, stream);
+  return tensor_core_matmul<T, KnownMade>(a, made, c, stream);
 }
 
 }  // namespace kgen::gpu

@@ -329,11 +329,12 @@ bool runs_warpgroup_matmul(const DeviceLimits& limits) {
 // The operands as the copy engine is told of them, `rows` of the left one for a stage; nothing where it does not take
 // one.
 template <class T, class Tiles, bool BDeep, int Blocks = 1, Dealing Deals = Dealing::never, class A, class B, class C>
-auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows, bool dealt = Deals == Dealing::always) {
+auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows, bool dealt = false) {
   constexpr int products = several_count<B>;
   using Loads = EngineTiles<Tiles, BDeep, products, Blocks, Deals>;
   Loads loads;
   loads.rows = rows;
+  dealt = dealt || Deals == Dealing::always;
   loads.dealt = dealt;
   bool all = true;
   const auto describe = [&](TensorMap& map, const std::optional<BoxedMemory<2>>& matrix, bool right = true) {
@@ -378,22 +379,31 @@ bool launch_dealing(const A& a, const B& b, const C& c, WarpgroupMatmulShape<sev
   using Loads = EngineTiles<Tiles, BDeep, several_count<B>, Blocks, Deals>;
   shape.dealt = Deals != Dealing::never && can_deal(shape);
   const auto make = [&] { return engine_tiles<T, Tiles, BDeep, Blocks, Deals>(a, b, c, Tiles::rows, shape.dealt); };
-  return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream, make);
+  const auto launch = [&] { return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream, make); };
+  if (launch()) return true;
+  if (Deals != Dealing::asked || !shape.dealt) return false;
+  shape.dealt = false;  // in case it is the order of their columns that a driver does not take
+  return launch();
 }
+
+// How the columns of a product's right operands come, but those of floats of 8 bits of little depth. Sinks that read
+// something take them as they are: a branch would keep their loads apart.
+template <class T, bool BDeep, class C>
+inline constexpr Dealing product_dealing =
+    BDeep && !makes_statistics<C> && !sums_are_short<T> && view_count<C> == 1 ? Dealing::asked : Dealing::never;
+
 template <class T, int Columns, bool BDeep, int Blocks = 1, class A, class B, class C>
 bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
   const auto launch = [&]<Dealing Deals>() {
     return launch_dealing<T, Columns, BDeep, Blocks, Deals>(a, b, c, shape, limits, stream);
   };
-  if constexpr (!BDeep || Blocks > 1 || makes_statistics<C>) {
-    return launch.template operator()<Dealing::never>();
-  } else if constexpr (sums_are_short<T>) {  // no register is left for what only the launch knows
-    return pays_dealing_bytes(shape) ? launch.template operator()<Dealing::always>()
-                                     : launch.template operator()<Dealing::never>();
-  } else {  // a branch would keep the loads of a sink apart
-    return launch.template operator() < view_count<C> == 1 ? Dealing::asked : Dealing::never > ();
+  constexpr Dealing dealing = Blocks > 1 ? Dealing::never : product_dealing<T, BDeep, C>;
+  if constexpr (BDeep && Blocks == 1 && sums_are_short<T> && !makes_statistics<C>) {
+    // No register is left for what only the launch knows.
+    if (pays_dealing_bytes(shape) && launch.template operator()<Dealing::always>()) return true;
   }
+  return launch.template operator()<dealing>();
 }
 
 // What takes two things that go on together, each so long alone: as the longer, and where they are alike longer still.
@@ -425,7 +435,7 @@ inline constexpr TileTime tile_times[] = {
     {256, 575, 700, 880, 2100}, {192, 430, 535, 660, 1700}, {128, 285, 405, 530, 1100}, {64, 208, 330, 430, 700}};
 // The same of two blocks of a cluster that bring right operands for each other, half of what each would ask for. Where
 // lines begin at multiples of 128 bytes, that makes no difference, and clusters begin later (tests/bench/H200.md).
-inline constexpr int cluster_launch = 1600;  // more than another launch takes, whose columns may be dealt
+inline constexpr int cluster_launch = 1600;  // more than single blocks take, to which columns may be dealt
 inline constexpr TileTime pair_times[] = {
     {256, 575, 630, 630, 2100}, {192, 430, 490, 490, 1700}, {128, 285, 360, 360, 1100}};
 

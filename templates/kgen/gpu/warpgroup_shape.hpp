@@ -83,6 +83,7 @@ KGEN_FN void at_tile(int tile, int width, const C& c, const WarpgroupMatmulShape
     rest -= own;
   });
 }
+
 // A block's tiles, in order: those of `Blocks` blocks of a cluster are one below the other.
 template <int Columns, int Blocks>
 struct BlockTiles {
