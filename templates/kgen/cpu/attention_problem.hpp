@@ -15,7 +15,7 @@ struct NoMask {};
 // Keys whose scores are held at a time, of few rows; of many at least so many.
 inline constexpr std::int64_t attention_keys = 128;
 
-// What each thread holds, and what all of them share (keys and values).
+// What each thread holds, and keys and values, which all of them share unless each has heads of its own.
 enum AttentionScratch : std::size_t {
   output_scratch,
   query_scratch,

@@ -86,8 +86,9 @@ void pack_keys(const Problem& problem, std::int64_t b, std::int64_t head, const 
   }
 }
 
-// Rows that go together over all keys, and how many of these at a time: their scores stay in half of the first-level
-// cache, and the keys and values in a quarter of the second one.
+// Rows that go together over all keys, and how many of these at a time, 512 at most: their scores stay in half of the
+// first-level cache, and the keys and values in a quarter of the second one. Sums are rescaled once for that many keys,
+// so that the last bits of a result depend on the caches, too.
 template <class T>
 struct AttentionBlock {
   static constexpr std::int64_t rows = 8 * RegisterTile<T>::rows;
@@ -178,7 +179,8 @@ void attend_block(const Problem& all, std::int64_t b, std::int64_t key_head, Ran
   constexpr std::int64_t together = RegisterTile<T>::rows;
   const Problem problem = all.of_sequence(b);
   const std::int64_t count = rows.end - rows.begin, padded_D = packed.padded_D();
-  const std::int64_t query_stride = whole_registers<T>(problem.D) + lanes_of<T>;  // no power of two: one set for all
+  // Where D is a power of two, lines of the queries would all be of one set of the cache without what is added.
+  const std::int64_t query_stride = whole_registers<T>(problem.D) + lanes_of<T>;
   const std::int64_t key_step = AttentionBlock<T>::keys(problem.D),
                      stride = std::min(key_step, packed.blocks() * attention_keys);
   const std::int64_t padded_rows = (count + together - 1) / together * together;
@@ -199,8 +201,16 @@ void attend_block(const Problem& all, std::int64_t b, std::int64_t key_head, Ran
         packed.are_finite({key, key + by_all.begin}) && packed.are_finite({key + by_all.end, range.end});
     for (std::int64_t i = 0; i < count; i += together) {
       const Range tile_rows{rows.begin + i, std::min(rows.end, rows.begin + i + together)};
-      const AttentionTile<T, Problem> tile{problem, packed, b,      key_head, tile_rows,
-                                           range,   fresh,  finite, scores,   stride};
+      const AttentionTile<T, Problem> tile{.problem = problem,
+                                           .packed = packed,
+                                           .b = b,
+                                           .key_head = key_head,
+                                           .rows = tile_rows,
+                                           .range = range,
+                                           .fresh = fresh,
+                                           .finite = finite,
+                                           .scores = scores,
+                                           .stride = stride};
       tile.multiply_keys(queries + i * query_stride, query_stride);
       tile.advance(states + i, output + i * padded_D);
       tile.add_values(output + i * padded_D);
@@ -231,7 +241,12 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
   const std::int64_t head_bytes =
       (shape.key_elements() + shape.value_elements()) * static_cast<std::int64_t>(sizeof(T));
   // Where threads end together so, each has heads of its own, which stay in its second-level cache.
-  if (head_bytes <= caches().second / 4 && (heads % threads == 0 || heads >= 8 * threads)) {
+  bool are_alike = true;
+  for (std::int64_t b = 1; b < problem.B; ++b) {
+    are_alike = are_alike && problem.rule.keys_of(b, problem.keys) == problem.rule.keys_of(0, problem.keys);
+  }
+  const bool end_together = (are_alike && heads % threads == 0) || heads >= 8 * threads;
+  if (head_bytes <= caches().second / 4 && end_together) {
     return parallel_for(threads, heads, [&](std::int64_t head) { attend_head<T>(problem, head, out); });
   }
   // As many heads at a time as fit, packed, in 32 MB.
