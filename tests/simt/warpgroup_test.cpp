@@ -16,7 +16,7 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-struct Joint {
+struct ProductOfTwo {
   View<float, 2> y;
   template <int W>
   KGEN_FN void operator()(Index<2> at, Vec<float, W> gate, Vec<float, W> up) const {
@@ -86,7 +86,7 @@ TEST_CASE("warpgroups: two products jointly, of right operands along the depth")
   Hopper device;
   simt::device().multiprocessors = 2;
   Tensor<float, 2> y(Index<2>{140, 160});
-  matmul<column_major>(a.view(), several(left, right), Joint{y.view()});
+  matmul<column_major>(a.view(), several(left, right), ProductOfTwo{y.view()});
   CHECK(device.take() == "warpgroup_matmul x2");
   for_each_position(y.shape, [&](Index<2> at) {
     const double value = expected(a.view(), left, at) * expected(a.view(), right, at);
