@@ -178,6 +178,33 @@ kernels.yaml:3:17: error: 'M; }' is no enumeration of words
 )text");
 }
 
+TEST_CASE("kernels: parameters whose values have no names, or cannot say how an operand lies") {
+  CHECK_EQ(ops_messages(std::string(test_operators), R"yaml(kernels:
+- {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [{name: a, rank: 2}], results: [],
+   parameters: [
+    {name: P, values: [0, 1], names: ["my::none", "2x"], default: 2},
+    {name: Q, values: [0, 1, 2], default: 0, layout: b},
+    {name: R, values: [0, 1], default: 0, layout: a}]}
+)yaml"),
+           R"text(kernels.yaml:4:5: error: the default of 'P' is none of its values
+    4 |     {name: P, values: [0, 1], names: ["my::none", "2x"], default: 2},
+      |     ^
+help: name one of them
+kernels.yaml:4:5: error: the names of 'P' are no C++ names, one for each value
+    4 |     {name: P, values: [0, 1], names: ["my::none", "2x"], default: 2},
+      |     ^
+help: write qualified names of constants, such as kgen::row_major, or leave `names` out
+kernels.yaml:5:5: error: 'b' is no matrix among the operands of 'k'
+    5 |     {name: Q, values: [0, 1, 2], default: 0, layout: b},
+      |     ^
+help: let `layout` name an operand of rank 2
+kernels.yaml:6:5: error: 'R' cannot say how an operand lies
+    6 |     {name: R, values: [0, 1], default: 0, layout: a}]}
+      |     ^
+help: give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)
+)text");
+}
+
 TEST_CASE("load, bad: operators and kernels that disagree") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - op: f
