@@ -134,9 +134,7 @@ class Body {
       }
     }
     arguments.push_back("stream");
-    const std::vector<std::string>& chosen = stub_.kernel_parameters;
-    const std::string parameters = chosen.empty() ? "" : fmt::format("<{}>", fmt::join(chosen, ", "));
-    write_list(out_, fmt::format("{}{}(", stub_.kernel, parameters), arguments, ");");
+    write_list(out_, kernel_text(stub_) + "(", arguments, ");");
   }
 
   // "kgen::several(wq, wk)", of the arguments from number `first` on.

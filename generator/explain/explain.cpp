@@ -240,7 +240,7 @@ void explain_graph(Writer& writer, const Explained& in) {
     for (const Step& step : *steps) {
       const Group& group = in.function.fused.groups[step.group];
       const Dim saved = saved_bytes(group, decisions[step.group], in.graph());
-      const std::string kernel = step.stub == no_id ? "" : in.plan.stubs[step.stub].kernel;
+      const std::string kernel = step.stub == no_id ? "" : kernel_text(in.plan.stubs[step.stub]);
       writer.line("{}{}{}{}", in.stub_of[step.group], kernel.empty() ? "" : " with " + kernel,
                   group.at_load ? ", when the model is loaded" : "",
                   saved == Dim(0) ? "" : fmt::format(", saves {} bytes", saved.text()));

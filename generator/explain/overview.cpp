@@ -143,7 +143,7 @@ class Overview {
 
   void write_line(const FunctionPlan& function, const Line& line) {
     const Step& step = *line.first;
-    const std::string kernel = step.stub == no_id ? "" : plan_.stubs[step.stub].kernel;
+    const std::string kernel = step.stub == no_id ? "" : kernel_text(plan_.stubs[step.stub]);
     const std::string operators = call_of(function, step) ? "" : ": " + operators_text(function, step.group);
     writer_.line("{}{}{}{}{}", runner_[step.group], kernel.empty() ? "" : " with " + kernel, times_text(line.count),
                  operators, line.saved == Dim(0) ? "" : fmt::format("; saves {} bytes", line.saved.text()));

@@ -1,5 +1,7 @@
 #include "generator/model/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 
@@ -27,6 +29,11 @@ std::vector<NodeId> roots_of(const Group& group) {
   std::vector<NodeId> roots{group.root};
   roots.insert(roots.end(), group.siblings.begin(), group.siblings.end());
   return roots;
+}
+
+std::string kernel_text(const StubProgram& stub) {
+  if (stub.kernel_parameters.empty()) return stub.kernel;
+  return fmt::format("{}<{}>", stub.kernel, fmt::join(stub.kernel_parameters, ", "));
 }
 
 std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to) {

@@ -261,6 +261,9 @@ struct StubProgram {
   std::string saved;                            // what fusing saves; empty: nothing
 };
 
+// "kgen::matmul<kgen::row_major>", as a stub calls it; empty where it calls none.
+std::string kernel_text(const StubProgram& stub);
+
 // ---- place --------------------------------------------------------------------------------------------------------
 
 // Where a value lives. view_of: the view `view` of `base` (an operand of a view node read in place).

@@ -35,7 +35,10 @@ struct Example {
       step.stub = static_cast<std::uint32_t>(plan.stubs.size());
       StubProgram stub;
       stub.name = "stub_" + b.fused().graph.value(b.fused().groups[step.group].outputs[0]).name;
-      if (stub.name == "stub_y") stub.kernel = "kgen::matmul";
+      if (stub.name == "stub_y") {
+        stub.kernel = "kgen::matmul";
+        stub.kernel_parameters = {"kgen::row_major", "kgen::few_rows"};
+      }
       plan.stubs.push_back(stub);
     }
   }
@@ -56,7 +59,7 @@ TEST_CASE("explain: every stub, what is in it, what it saves, and each decision"
   CHECK(explain(example.plan) ==
         "example: 5 operators in 3 stubs\n"
         "\n"
-        "stub_y with kgen::matmul, saves 1024 bytes\n"
+        "stub_y with kgen::matmul<kgen::row_major, kgen::few_rows>, saves 1024 bytes\n"
         "  C = matmul(A, B)  :1\n"
         "  sum = add(C, 0.5)  :2\n"
         "  y = relu(sum)  :3\n"
@@ -78,7 +81,7 @@ TEST_CASE("explain: in short, what each stub fuses, and why it ends") {
         "example: 5 operators in 3 stubs\n"
         "\n"
         "in each call\n"
-        "  stub_y with kgen::matmul: matmul, add, relu; saves 1024 bytes\n"
+        "  stub_y with kgen::matmul<kgen::row_major, kgen::few_rows>: matmul, add, relu; saves 1024 bytes\n"
         "    apart from stub_z: 't' is a view, read in place from memory (would save 512 bytes)\n"
         "  stub_z: softmax\n"
         "  stub_other: neg\n"
