@@ -296,6 +296,22 @@ struct Dim::Algebra {
     return whole + opaque(Function::Kind::quotient, std::move(rest), b);
   }
 
+  // Of their product.
+  static DimRange range_of(const Factors& factors, const DimRanges& ranges, int cases) {
+    constexpr DimRange unknown{0, std::numeric_limits<std::int32_t>::max()};
+    DimRange product{1, 1};
+    for (const Factor& factor : factors) {
+      if (const Function* function = factor.function.get()) {
+        product =
+            product_of(product, function->apply(function->a.range(ranges, cases), function->b.range(ranges, cases)));
+      } else {
+        const auto found = ranges.find(factor.key);
+        product = product_of(product, found == ranges.end() ? unknown : found->second);
+      }
+    }
+    return product;
+  }
+
   static void collect_symbols(const Dim& dim, std::set<std::string>& found) {
     for (const Term& term : dim.terms()) {
       for (const Factor& factor : term.factors) {
@@ -431,25 +447,22 @@ DimRange Dim::range(const DimRanges& ranges, int cases) const {
   return apart;
 }
 
-// As if no factor occurred twice.
+// As if no factor occurred twice, but for those that all terms have: S*M - 16*S is S*(M - 16).
 DimRange Dim::range_of_terms(const DimRanges& ranges, int cases) const {
-  constexpr DimRange unknown{0, std::numeric_limits<std::int32_t>::max()};
   __int128 low = constant_, high = constant_;
   for (const Term& term : terms()) {
-    DimRange product{term.coefficient, term.coefficient};
-    for (const Factor& factor : term.factors) {
-      if (const Function* function = factor.function.get()) {
-        product =
-            product_of(product, function->apply(function->a.range(ranges, cases), function->b.range(ranges, cases)));
-      } else {
-        const auto found = ranges.find(factor.key);
-        product = product_of(product, found == ranges.end() ? unknown : found->second);
-      }
-    }
+    const DimRange product =
+        product_of({term.coefficient, term.coefficient}, Algebra::range_of(term.factors, ranges, cases));
     low += product.low;
     high += product.high;
   }
-  return {saturate(low), saturate(high)};
+  const DimRange apart{saturate(low), saturate(high)};
+  if (terms().size() < 2) return apart;
+  const auto common = Algebra::common_factors(*this, *this);
+  if (common.empty()) return apart;
+  const Dim others = *Algebra::exact_quotient(*this, Algebra::make(0, {Term{1, common}}));
+  const DimRange product = product_of(Algebra::range_of(common, ranges, cases), others.range(ranges, cases));
+  return {std::max(apart.low, product.low), std::min(apart.high, product.high)};
 }
 
 // ---- printing -------------------------------------------------------------------------------------------------------

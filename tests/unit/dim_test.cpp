@@ -215,6 +215,8 @@ TEST_CASE("dim: provable order") {
   CHECK_FALSE(kgen::provably_at_most(S, 511, ranges));
   CHECK(kgen::provably_at_most(P, P + S - 1, ranges));
   CHECK_FALSE(kgen::provably_at_most(P + S, 4096, ranges));
+  CHECK(kgen::provably_at_most(P * S, 4095 * S, ranges));
+  CHECK_FALSE(kgen::provably_at_most(P * S, 4094 * S, ranges));
   CHECK(kgen::provably_at_most(Dim::minimum(P, S), S, ranges));
   CHECK(kgen::provably_at_most(P, Dim::maximum(P, S), ranges));
   CHECK_FALSE(kgen::provably_at_most(P, Dim::minimum(P, S), ranges));
