@@ -31,6 +31,8 @@ constexpr std::string_view heading =
 #              statistics: where this may hold, a row program may make numbers of each row of what the sink stores.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
 # attributes   of type kgen::Index<N> and kgen::Numbers<N> are lists of N, without <N> of any length; those with values are words.
+# parameters   numbers that it is a template of, in order, which rules of tuning give. names: what C++ calls their values.
+#              tuned: where this holds, `kgen tune` may try them. layout: where `known` holds, how this operand lies.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
 )";
 

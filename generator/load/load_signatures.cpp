@@ -232,14 +232,8 @@ void validate_parameter(const KernelParameter& parameter, const KernelSignature&
         .advise("write qualified names of constants, such as kgen::row_major, or leave `names` out");
   }
   if (parameter.layout_of.empty()) return;
-  const auto is_it = [&](const KernelOperand& each) { return each.name == parameter.layout_of && each.rank == 2; };
-  if (std::none_of(kernel.operands.begin(), kernel.operands.end(), is_it)) {
-    diagnostics.error(parameter.where, fmt::format("'{}' is no matrix among the operands of '{}'", parameter.layout_of,
-                                                   kernel.name))
-        .advise("let `layout` name an operand of rank 2");
-  } else if (values != std::vector<std::int64_t>{0, 1, 2} || parameter.default_value != 0) {
-    diagnostics.error(parameter.where, fmt::format("'{}' cannot say how an operand lies", parameter.name))
-        .advise("give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)");
+  if (const auto problem = layout_problem(kernel, parameter, parameter.layout_of)) {
+    diagnostics.error(parameter.where, problem->text).advise(problem->help);
   }
 }
 

@@ -106,6 +106,12 @@ struct KernelSignature {
 
 // The operand of which a call of the kernel takes several at once; nothing where it takes one of each.
 std::optional<std::size_t> several_operand(const KernelSignature& kernel);
+// Why `parameter` cannot say how the operand of that name lies in memory, and what to do; nothing where it can.
+struct LayoutProblem {
+  std::string text, help;
+};
+std::optional<LayoutProblem> layout_problem(const KernelSignature& kernel, const KernelParameter& parameter,
+                                            const std::string& operand);
 // Appends the results that one parameter stands for.
 void add_result(KernelSignature& kernel, KernelOperand parameter);
 

@@ -52,9 +52,10 @@
 // takes, where the condition holds, so that `kgen tune` may try its values there.
 //
 // KGEN_LAYOUT(parameter, operand) or KGEN_LAYOUT(parameter, operand, "condition"): where the condition holds, it is
-// how the operand, a matrix, lies in memory, as far as the graph says it: 1, its rows are lines without gaps between
-// neighbours; 2, its columns are; 0, it is not known. With 1 and 2 its lines, and the rows of all other matrices, are
-// whole vectors of 16 bytes; but a caller's memory may begin anywhere. Names for these are in kgen/known_product.hpp.
+// how the operand, a matrix or a stack of them along axes ahead of the last two, lies in memory, as far as the graph
+// says it: 1, its rows are lines without gaps between neighbours; 2, its columns are; 0, it is not known. With 1 and 2
+// its lines, and the rows of all other matrices and stacks, are whole vectors of 16 bytes; but a caller's memory may
+// begin anywhere. Names for these are in kgen/known_product.hpp.
 //
 // And of a Sink of rank 2:
 //

@@ -8,9 +8,9 @@
 #if defined(KGEN_WARPGROUPS)
 namespace kgen::gpu {
 
-#define KGEN_SHARED_BATCHES(T, R)                                                                \
-  KGEN_SHARED void batched_matmul<96, 256, 13>(const View<const T, R>&, const View<const T, R>&, \
-                                               const View<float, R>&, Stream)
+#define KGEN_SHARED_BATCHES(T, R)                                                                                \
+  KGEN_SHARED void batched_matmul<96, 256, 13, KnownProduct<>>(const View<const T, R>&, const View<const T, R>&, \
+                                                               const View<float, R>&, Stream)
 KGEN_SHARED_BATCHES(bf16, 3);
 KGEN_SHARED_BATCHES(bf16, 4);
 KGEN_SHARED_BATCHES(float, 3);

@@ -24,10 +24,10 @@ using Image = View<float, 4>;
 #if defined(KGEN_WARPGROUPS)
 namespace kgen {
 
-#define KGEN_SHARED_CONVOLUTION(Out)                                                                                \
-  KGEN_SHARED void detail::convolution<2, 96, 256>(const View<const bf16, 4>&, const View<const bf16, 4>&,          \
-                                                   const Index<2>&, const Index<4>&, const Index<2>&, std::int64_t, \
-                                                   const Out&, Stream)
+#define KGEN_SHARED_CONVOLUTION(Out)                                                                             \
+  KGEN_SHARED void detail::convolution<2, KnownConvolution<>, 96, 256>(                                          \
+      const View<const bf16, 4>&, const View<const bf16, 4>&, const Index<2>&, const Index<4>&, const Index<2>&, \
+      std::int64_t, const Out&, Stream)
 KGEN_SHARED_CONVOLUTION(simt_testing::Image);
 KGEN_SHARED_CONVOLUTION(simt_testing::BiasResidual);
 #undef KGEN_SHARED_CONVOLUTION

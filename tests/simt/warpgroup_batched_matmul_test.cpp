@@ -41,7 +41,7 @@ double expected_of_batch(const View<const T, Ra>& a, const View<const T, Rb>& b,
 }
 
 // multiprocessors: others than the device's, of which the number of blocks is not looked at.
-template <int LeastBits = 13, class T, int Ra, int Rb>
+template <int LeastBits = 13, int Right = any_layout, class T, int Ra, int Rb>
 void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches, double error = 1e-5,
            bool small_tiles = false, int multiprocessors = 0) {
   constexpr int R = Ra > Rb ? Ra : Rb;
@@ -51,7 +51,7 @@ void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::st
     simt::device().small_tiles = small_tiles;
     if (multiprocessors > 0) simt::device().multiprocessors = multiprocessors;
     Tensor<float, R> c(join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
-    batched_matmul<96, 256, LeastBits>(a, b, c.view());
+    batched_matmul<Right, 96, 256, LeastBits>(a, b, c.view());
     const std::string made = taken(device);
     CHECK((multiprocessors > 0 ? made.substr(0, made.find(" x")) : made) == launches);
     for_each_position(c.shape, [&](Index<R> at) {
@@ -103,6 +103,15 @@ TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b alon
     check(viewed(a), viewed(b), launches);
     check(viewed(a), viewed(turned).template permute<0, 2, 1>(), launches);
   }
+}
+
+TEST_CASE("known products: batches that lie as they are said to, and others, which are copied") {
+  const auto a = random_tensor<bf16>(Index<3>{3, 70, 72}, 1), b = random_tensor<bf16>(Index<3>{3, 72, 200}, 2);
+  const auto turned = random_tensor<bf16>(Index<3>{3, 200, 72}, 3), odd = random_tensor<bf16>(Index<3>{3, 70, 71}, 4);
+  const auto deep = viewed(turned).permute<0, 2, 1>();
+  check<13, column_major>(viewed(a), deep, "warpgroup_batched_matmul x3");
+  check<13, column_major>(viewed(a), viewed(b), "copied, warpgroup_batched_matmul x3");
+  check<13, column_major>(viewed(odd), deep.slice<1>(1, 72), "copied, warpgroup_batched_matmul x3");
 }
 
 TEST_CASE_TEMPLATE("batches by warpgroups: small ones by waves, in tiles that take the least time", T,

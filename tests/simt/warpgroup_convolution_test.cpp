@@ -95,6 +95,21 @@ TEST_CASE("warpgroup convolution: what the engine does not take is copied throug
   }
 }
 
+// What a program is compiled without is what it does not launch; and it stays right where filters and images are not as
+// they are said to be.
+TEST_CASE("known convolutions: filters that lie as they are said to, and otherwise") {
+  const Case<2> c{{2, 9, 7, 64}, {3, 3, 64, 24}, {1, 1}, {1, 1}, {1, 1, 1, 1}};
+  const auto by_known = [](const auto& c, const auto& x, const auto& filters, const auto& out) {
+    conv2d<row_major, many_channels>(x, filters, c.strides, c.pads, c.dilations, c.group, out);
+  };
+  const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
+  const auto turned = random_tensor<bf16>(Index<4>{24, 3, 3, 64}, 3),
+             wide = random_tensor<bf16>(Index<4>{2, 9, 7, 72}, 4);
+  check<2, bf16>(c, x.view(), filters.view(), "shared_convolution x2", by_known);
+  check<2, bf16>(c, x.view(), turned.view().permute<1, 2, 3, 0>(), "matmul x2", by_known);
+  check<2, bf16>(c, wide.view().slice<3>(1, 65), filters.view(), "channels_last x1, shared_convolution x2", by_known);
+}
+
 TEST_CASE("warpgroup convolution: volumes and lines") {
   for (const Case<3>& c : volumes) {
     INFO("case ", &c - volumes);

@@ -296,7 +296,7 @@ KGEN_KERNEL(b) KGEN_LAYOUT(Lies, x) void b(const A& x, const C& c, Stream stream
 my.hpp:6:1: note: 'my::a' is registered here as a kernel of 'a'
     6 | KGEN_KERNEL(a) KGEN_LAYOUT(Lies, b) void a(const A& x, const C& c, Stream stream) requires Allowed<L...
       | ^
-help: name an operand of rank 2
+help: name an operand of two axes or more
 my.hpp:8:16: error: 'Lies' cannot say how an operand lies
     8 | KGEN_KERNEL(b) KGEN_LAYOUT(Lies, x) void b(const A& x, const C& c, Stream stream) requires Allowed<L...
       |                ^

@@ -197,7 +197,7 @@ help: write qualified names of constants, such as kgen::row_major, or leave `nam
 kernels.yaml:5:5: error: 'b' is no matrix among the operands of 'k'
     5 |     {name: Q, values: [0, 1, 2], default: 0, layout: b},
       |     ^
-help: let `layout` name an operand of rank 2
+help: name an operand of two axes or more
 kernels.yaml:6:5: error: 'R' cannot say how an operand lies
     6 |     {name: R, values: [0, 1], default: 0, layout: a}]}
       |     ^

@@ -22,7 +22,7 @@ std::string call_under(const std::string& rules, const std::string& range, const
   StubTable table;
   lower(fused, f.ops, "stub_", table);
   const std::string text = emit_stub(table.take().front(), "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;
-  const std::size_t begin = text.find("kgen::matmul");
+  const std::size_t begin = text.rfind("\n  kgen::") + 3;
   return text.substr(begin, text.find(';', begin) - begin);
 }
 
@@ -72,7 +72,7 @@ std::string call_of(const std::string& graph) {
   StubTable table;
   lower(fused, f.ops, "stub_", table);
   const std::string text = emit_stub(table.take().back(), "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;
-  const std::size_t begin = text.find("kgen::matmul");
+  const std::size_t begin = text.rfind("\n  kgen::") + 3;
   return text.substr(begin, text.find(';', begin) - begin);
 }
 
@@ -116,6 +116,37 @@ TEST_CASE("known products: few rows, and several right operands of which one lie
   CHECK(products("1..16", "d").starts_with("kgen::matmul<kgen::row_major, kgen::few_rows>(a, kgen::several(b, d)"));
   CHECK(products("1..17", "d").starts_with("kgen::matmul<kgen::row_major>(a, kgen::several(b, d)"));
   CHECK(products("1..16", "e").starts_with("kgen::matmul<kgen::any_layout, kgen::few_rows>(a, kgen::several(b, e)"));
+}
+
+TEST_CASE("known products: batches, and filters of convolutions by their channels") {
+  const auto call = [](const std::string& inputs, const std::string& turned, const std::string& node) {
+    const std::string view = turned.empty() ? "" : "{op: transpose, in: b, out: r, perm: [" + turned + "]}, ";
+    const std::string text = call_of("dims: {M: 1..64}\ninputs: {" + inputs + "}\nnodes: [" + view + "{op: " + node +
+                                     ", in: [a, " + (turned.empty() ? "b" : "r") + "], out: c}]\noutputs: [c]\n");
+    return text.substr(0, text.find('('));
+  };
+  CHECK(call("a: \"bf16[4, M, 64]\", b: \"bf16[4, 64, 32]\"", "", "matmul") == "kgen::batched_matmul<kgen::row_major>");
+  CHECK(call("a: \"bf16[4, M, 64]\", b: \"bf16[4, 32, 64]\"", "0, 2, 1", "matmul") ==
+        "kgen::batched_matmul<kgen::column_major>");
+  CHECK(call("a: \"bf16[4, M, 64]\", b: \"bf16[64, 4, 32]\"", "1, 0, 2", "matmul") ==
+        "kgen::batched_matmul<kgen::row_major>");
+  CHECK(call("a: \"bf16[4, M, 64]\", b: \"bf16[4, 64, 33]\"", "", "matmul") == "kgen::batched_matmul");
+  CHECK(call("a: \"bf16[4, M, 60]\", b: \"bf16[4, 60, 32]\"", "", "matmul") == "kgen::batched_matmul");
+
+  const std::string many = "kgen::row_major, kgen::many_channels>";
+  CHECK(call("a: \"bf16[M, 9, 64]\", b: \"bf16[3, 64, 32]\"", "", "conv1d") == "kgen::conv1d<" + many);
+  CHECK(call("a: \"bf16[M, 9, 9, 64]\", b: \"bf16[3, 3, 64, 32]\"", "", "conv2d") == "kgen::conv2d<" + many);
+  CHECK(call("a: \"bf16[M, 5, 9, 9, 64]\", b: \"bf16[3, 3, 3, 64, 32]\"", "", "conv3d") == "kgen::conv3d<" + many);
+  CHECK(call("a: \"bf16[M, 9, 9, 64]\", b: \"bf16[32, 3, 3, 64]\"", "1, 2, 3, 0", "conv2d") ==
+        "kgen::conv2d<kgen::column_major, kgen::many_channels>");
+  // Filters, and images, whose channels are not neighbours; few channels, and some that are no whole vectors.
+  CHECK(call("a: \"bf16[M, 9, 9, 64]\", b: \"bf16[32, 64, 3, 3]\"", "2, 3, 1, 0", "conv2d") ==
+        "kgen::conv2d<kgen::any_layout, kgen::many_channels>");
+  CHECK(call_of("inputs: {x: \"bf16[1, 64, 9, 9]\", w: \"bf16[3, 3, 64, 32]\"}\nnodes: [{op: transpose, in: x, out: a, "
+                "perm: [0, 2, 3, 1]}, {op: conv2d, in: [a, w], out: c}]\noutputs: [c]\n")
+            .starts_with("kgen::conv2d<kgen::any_layout, kgen::many_channels>("));
+  CHECK(call("a: \"bf16[M, 9, 9, 56]\", b: \"bf16[3, 3, 56, 32]\"", "", "conv2d") == "kgen::conv2d<kgen::row_major>");
+  CHECK(call("a: \"bf16[M, 9, 9, 60]\", b: \"bf16[3, 3, 60, 32]\"", "", "conv2d") == "kgen::conv2d");
 }
 
 TEST_CASE("tuning: calls with other parameters are other stubs") {

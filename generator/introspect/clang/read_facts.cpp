@@ -104,13 +104,8 @@ class FactReader {
   void read_layout(const DeclaredFact& fact) {
     KernelParameter* parameter = parameter_of(fact);
     if (!parameter) return;
-    const auto is_it = [&](const KernelOperand& each) { return each.name == fact.texts[0].text && each.rank == 2; };
-    if (std::none_of(kernel_.operands.begin(), kernel_.operands.end(), is_it)) {
-      fail(fact.where, fmt::format("'{}' is no matrix among the operands of '{}'", fact.texts[0].text, kernel_.name))
-          .advise("name an operand of rank 2");
-    } else if (parameter->values != std::vector<std::int64_t>{0, 1, 2} || parameter->default_value != 0) {
-      fail(fact.where, fmt::format("'{}' cannot say how an operand lies", fact.name))
-          .advise("give it the values 0 (not known, its default), 1 (row-major) and 2 (column-major)");
+    if (const auto problem = layout_problem(kernel_, *parameter, fact.texts[0].text)) {
+      fail(fact.where, problem->text).advise(problem->help);
     } else if (!parameter->layout_of.empty()) {
       fail(fact.where, fmt::format("'{}' says already how '{}' lies", fact.name, parameter->layout_of))
           .advise("leave one out, and join their conditions by ||");

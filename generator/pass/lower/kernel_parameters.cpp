@@ -36,7 +36,8 @@ bool begins_at_vector(const FuseFacts& facts, ValueId value, std::int64_t lanes)
   }
 }
 
-// How a matrix, or a stack of them whose last two axes are its own, lies in memory, where its lines are whole vectors.
+// How a matrix, or a stack of them along the axes ahead of the last two, lies in memory, where its lines are whole
+// vectors.
 Layout layout_of(const FuseFacts& facts, ValueId value) {
   const TensorType& type = facts.graph().type(value);
   const Strides& strides = facts.strides(value);
@@ -54,7 +55,8 @@ Layout layout_of(const FuseFacts& facts, ValueId value) {
   return lies_along(rank - 2) ? column_major : unknown;
 }
 
-// That of one operand of all `roots`, where they agree and the rows of all other matrices are whole vectors, too.
+// That of one operand of all `roots`, where they agree and the rows of all other matrices, and of stacks of them, are
+// whole vectors, too.
 Layout common_layout(const FuseFacts& facts, const Group& group, std::span<const NodeId> roots, std::size_t operand) {
   const auto is_made_here = [&](NodeId reader, std::size_t index) {
     return std::any_of(group.prologues.begin(), group.prologues.end(),
@@ -66,7 +68,7 @@ Layout common_layout(const FuseFacts& facts, const Group& group, std::span<const
   for (const NodeId root : roots) {
     const Node& node = facts.graph().nodes[root];
     for (std::size_t i = 0; i < std::min(node.kernel->operands.size(), node.inputs.size()); ++i) {
-      if (node.inputs[i] == no_id || node.kernel->operands[i].rank != 2) continue;
+      if (node.inputs[i] == no_id || facts.graph().type(node.inputs[i]).shape.size() < 2) continue;
       if (is_made_here(root, i)) return unknown;
       const Layout found = layout_of(facts, node.inputs[i]);
       const bool fits = i == operand ? found != unknown && (common == unknown || common == found) : found == row_major;

@@ -9,7 +9,7 @@
 
 namespace kgen::cpu {
 
-template <int TileM, int TileN, int, class A, class B, class C>
+template <int TileM, int TileN, int, class Known = void, class A, class B, class C>
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   const Index<source_rank<A>> a_extents = a.shape();
   const Index<source_rank<B>> b_extents = b.shape();

@@ -38,15 +38,19 @@ batched_matmul_kernel(A a, B b, C c, BatchedMatmulShape<Axes> shape, std::int64_
 }
 
 // The tiles that a caller chooses are the CPU's.
-template <int, int, int LeastBits, class A, class B, class C>
+template <int, int, int LeastBits, class Known = KnownProduct<>, class A, class B, class C>
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, source_rank<A>>;
 #if defined(KGEN_WARPGROUPS)
+  // What warpgroups leave of such products has too many elements for waves, too, or none.
+  constexpr bool is_done = Known::is_in_vectors && has_warpgroup_batched_matmul<LeastBits, A, B>;
   if constexpr (has_warpgroup_batched_matmul<LeastBits, A, B>) {
-    if (warpgroup_batched_matmul(a, b, c, stream)) return;
+    if (warpgroup_batched_matmul<Known>(a, b, c, stream)) return;
   }
+#else
+  constexpr bool is_done = false;
 #endif
-  if constexpr (has_wave_matmul<A, B, C>) {
+  if constexpr (has_wave_matmul<A, B, C> && !is_done) {
     if (wave_batched_matmul<wave_element_t<A, B>>(a, b, c, stream)) return;
   }
   constexpr int axes = product_rank<A, B> - 2;

@@ -48,7 +48,7 @@ bool engine_takes_filters(const PatchOperands<T, A>& operands) {
 
 // Operands that lie otherwise are copied first: their elements are read once for that, and for each tap by threads that
 // bring them from anywhere. False where they are no lines of places, or windows move otherwise than the engine has it.
-template <class T, int A, class Out>
+template <class Known, class T, int A, class Out>
 bool convolve_channels_last(PatchOperands<T, A> operands, const Out& out, const DeviceLimits& limits, Stream stream) {
   const bool images = !engine_takes_images(operands), filters = !engine_takes_filters(operands);
   if ((!images && !filters) || !image_windows(operands, 128) || !has_own_boxes(operands)) return false;
@@ -58,7 +58,7 @@ bool convolve_channels_last(PatchOperands<T, A> operands, const Out& out, const 
   if (images && !copy_images(operands, memory.data(), stream)) return false;
   if (filters && !copy_filters(operands, memory.data() + (images ? image_bytes : 0), stream)) return false;
   operands.sizes.channels = padded_channels<T>(operands.sizes.channels);
-  return warpgroup_convolution(operands, out, limits, stream);
+  return warpgroup_convolution<Known>(operands, out, limits, stream);
 }
 
 // The same of images alone, whose channels come in whole pieces then.
@@ -72,8 +72,9 @@ bool convolve_narrow(const PatchOperands<T, A>& operands, const Out& out, const 
   return narrow_convolution(made, out, limits, stream);
 }
 
-// False where device or compiler do not allow it, or there is nothing to compute.
-template <class X, class F, int A, class Out>
+// False where device or compiler do not allow it, or there is nothing to compute; and where filters lie otherwise than
+// is Known of them, as rows or columns alone.
+template <class Known = KnownConvolution<>, class X, class F, int A, class Out>
 bool tensor_core_convolution(const X& x, const F& filters, const ConvolutionShape<A>& sizes, std::int64_t group,
                              const Out& out, Stream stream) {
   using T = view_element_t<X>;
@@ -82,8 +83,11 @@ bool tensor_core_convolution(const X& x, const F& filters, const ConvolutionShap
   if (!some || columns >= 1 << 30 || !counts_in_32_bits(sizes)) return false;
   const DeviceLimits limits = device_limits(stream);
   const PatchOperands<T, A> operands{x, filters, sizes, group};
-  if (is_narrow(sizes, group, columns / group) && convolve_narrow(operands, out, limits, stream)) return true;
-  return convolve_channels_last(operands, out, limits, stream) || warpgroup_convolution(operands, out, limits, stream);
+  if constexpr (!Known::has_many_channels) {
+    if (is_narrow(sizes, group, columns / group) && convolve_narrow(operands, out, limits, stream)) return true;
+  }
+  return convolve_channels_last<Known>(operands, out, limits, stream) ||
+         warpgroup_convolution<Known>(operands, out, limits, stream);
 }
 
 }  // namespace kgen::gpu

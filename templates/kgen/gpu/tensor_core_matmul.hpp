@@ -13,18 +13,6 @@
 
 namespace kgen::gpu {
 
-// launch<Deep>(): with the lines of right operands along the depth or across it, as `deep` says, or as is Known of all.
-template <class T, class Known, class Launch>
-auto with_depth([[maybe_unused]] bool deep, const Launch& launch) {
-  if constexpr (deep_only<T> || Known::layout == column_major) {
-    return launch.template operator()<true>();
-  } else if constexpr (Known::layout == row_major) {
-    return launch.template operator()<false>();
-  } else {
-    return deep ? launch.template operator()<true>() : launch.template operator()<false>();
-  }
-}
-
 namespace detail {
 template <class T, bool BDeep, class Known = KnownProduct<>, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,

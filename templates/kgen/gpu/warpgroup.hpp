@@ -58,6 +58,7 @@
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/matrix_cores.hpp"
+#include "kgen/known_product.hpp"
 
 #if defined(KGEN_CUDA) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 32)
 #define KGEN_WARPGROUPS 1
@@ -103,6 +104,18 @@ template <class T>
 inline constexpr bool deep_only = sizeof(T) != 2;
 template <class T>
 inline constexpr bool sums_are_short = sizeof(T) == 1 && !is_byte_pair<T>;
+
+// launch<Deep>(): with the lines of right operands along the depth or across it, as `deep` says, or as is Known of all.
+template <class T, class Known, class Launch>
+auto with_depth([[maybe_unused]] bool deep, const Launch& launch) {
+  if constexpr (deep_only<T> || Known::layout == column_major) {
+    return launch.template operator()<true>();
+  } else if constexpr (Known::layout == row_major) {
+    return launch.template operator()<false>();
+  } else {
+    return deep ? launch.template operator()<true>() : launch.template operator()<false>();
+  }
+}
 
 // What the executor needs for so many barriers.
 template <int Count>

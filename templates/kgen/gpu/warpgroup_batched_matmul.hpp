@@ -18,7 +18,7 @@ namespace kgen::gpu {
 
 namespace detail {
 // A product of batches, as all ways to it have it.
-template <class T, int Ra, int Rb, class C>
+template <class T, int Ra, int Rb, class C, class Known>
 struct BatchedProduct {
   static constexpr int axes = (Ra > Rb ? Ra : Rb) - 2;
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
@@ -76,7 +76,11 @@ struct BatchedProduct {
       if (has_whole_lines(b, BDeep) && (!BDeep || has_whole_lines(a, false))) {
         return launch_few_rows_of<BDeep, true>(limits, stream);
       }
-      return launch_few_rows_of<BDeep, false>(limits, stream);
+      if constexpr (Known::is_in_vectors) {
+        return false;
+      } else {
+        return launch_few_rows_of<BDeep, false>(limits, stream);
+      }
     }
   }
   template <bool BDeep, bool Aligned>
@@ -215,7 +219,7 @@ struct BatchedProduct {
   // they lie better, and what multiplies them there.
   template <bool BDeep>
   bool launch_small_lines(std::int64_t copied, const DeviceLimits& limits, Stream stream) const {
-    if constexpr (Small<BDeep>::has_tiles) {
+    if constexpr (Small<BDeep>::has_tiles && !Known::is_in_vectors) {
       if (!is_of_lines(a, false) || !is_of_lines(b, BDeep)) return false;
       using Op = DeviceTile<T>;
       using Tile = LineWaveTile;
@@ -300,7 +304,7 @@ inline constexpr bool has_warpgroup_batched_matmul =
     has_warpgroup_operands<LeastBits, A, B>&& product_rank<A, B> >= 3 && product_rank<A, B> <= 5;
 
 // c = a * b for each of a batch: false where device or compiler do not allow it.
-template <class A, class B, class C>
+template <class Known = KnownProduct<>, class A, class B, class C>
 bool warpgroup_batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = view_element_t<A>;
   constexpr int axes = product_rank<A, B> - 2;
@@ -314,14 +318,11 @@ bool warpgroup_batched_matmul(const A& a, const B& b, const C& c, Stream stream)
   WarpgroupMatmulShape<1> shape{M, K, {N}, 0, Lanes::any, 1, 1, static_cast<int>(batches)};
   const NumberedRows<C, axes + 1> sink{c, Positions<axes + 1>(join(batch, Index<1>{shape.batch_rows()}))};
   shape.lanes = emitted_lanes(sink);
-  const detail::BatchedProduct<T, source_rank<A>, source_rank<B>, C> product{a, b, sink, shape};
+  const detail::BatchedProduct<T, source_rank<A>, source_rank<B>, C, Known> product{a, b, sink, shape};
   const DeviceLimits limits = device_limits(stream);
   constexpr int line = source_rank<B> - 1;
   const bool deep = b.stride(line - 1) == 1 && (N == 1 || b.stride(line) != 1);
-  if constexpr (!deep_only<T>) {
-    if (!deep) return product.template launch<false>(limits, stream);
-  }
-  return product.template launch<true>(limits, stream);
+  return with_depth<T, Known>(deep, [&]<bool Deep>() { return product.template launch<Deep>(limits, stream); });
 }
 
 }  // namespace kgen::gpu

@@ -9,6 +9,7 @@
 #include "kgen/gpu/patch_tiles.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
+#include "kgen/known_product.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
@@ -219,8 +220,9 @@ bool has_own_boxes(const PatchOperands<T, A>& operands) {
   return operands.group == 1 || operands.sizes.channels % OperandTiles<T, 64>::depth == 0;
 }
 
-// False where device or compiler do not allow it. There is something to compute, which counts_in_32_bits().
-template <class T, int A, class Out>
+// False where device or compiler do not allow it, or filters lie otherwise than is Known of them. There is something to
+// compute, which counts_in_32_bits().
+template <class Known = KnownConvolution<>, class T, int A, class Out>
 bool warpgroup_convolution(const PatchOperands<T, A>& operands, const Out& out, const DeviceLimits& limits,
                            Stream stream) {
   const auto& [x, filters, sizes, group] = operands;
@@ -232,11 +234,22 @@ bool warpgroup_convolution(const PatchOperands<T, A>& operands, const Out& out, 
   const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
   if (aligned) shape.lanes = whole_lanes(sink, 8);
   const bool own = has_own_boxes(operands);
-  if (own && filters.stride(A + 1) == 1 && convolve_by_engine<false>(operands, sink, shape, limits, stream))
-    return true;
-  if (own && filters.stride(A) == 1 && convolve_by_engine<true>(operands, sink, shape, limits, stream)) return true;
-  if (detail::filter_matrix(operands.filters)) return convolve_copied<false>(operands, sink, shape, limits, stream);
-  return convolve_copied<true>(operands, sink, shape, limits, stream);
+  if constexpr (Known::layout != column_major) {
+    const bool engine = own && filters.stride(A + 1) == 1;
+    if (engine && convolve_by_engine<false>(operands, sink, shape, limits, stream)) return true;
+  }
+  if constexpr (Known::layout != row_major) {
+    const bool engine = own && filters.stride(A) == 1;
+    if (engine && convolve_by_engine<true>(operands, sink, shape, limits, stream)) return true;
+  }
+  if constexpr (Known::layout != column_major) {
+    if (detail::filter_matrix(operands.filters)) return convolve_copied<false>(operands, sink, shape, limits, stream);
+  }
+  if constexpr (Known::layout == row_major) {
+    return false;
+  } else {
+    return convolve_copied<true>(operands, sink, shape, limits, stream);
+  }
 }
 
 }  // namespace kgen::gpu
