@@ -516,7 +516,7 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
     }
   }
   if constexpr (std::is_same_v<T, U>) {
-    if (pays_to_place<T>(M, columns, threads)) {
+    if (pays_to_place<T>(M, K, columns, threads)) {
       return multiply_placed<T>(a, data, columns, near_rows<T, TileM, TileN>(), c, threads);
     }
   }
