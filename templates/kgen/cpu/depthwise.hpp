@@ -188,8 +188,8 @@ class ImageLines {
   }
 };
 
-// Positions whose sums are kept in registers together: with two registers of channels each they take most of 16, or half
-// of 32.
+// Positions whose sums are kept in registers together: with two registers of channels each they take most of 16, or
+// half of 32.
 inline constexpr int positions_together = register_bytes >= 64 ? 8 : 6;
 
 // The sums over the taps of channels `channel` to channel + W - 1, which are neighbours in the image, at P positions,

@@ -151,8 +151,8 @@ KGEN_FN void emit_results(const C& c, const T* sums, std::int64_t distance, Inde
 // The same for `rows` rows of sums, `stride` apart. The sink's code, which may be long, stands here once, whatever
 // makes the sums: it takes most of the time to build a stub.
 template <int Count, class T, class C>
-[[gnu::noinline]] void emit_rows(const C& given, const T* sums, std::int64_t stride, std::int64_t distance,
-                                 Index<2> at, std::int64_t rows, std::int64_t count) {
+[[gnu::noinline]] void emit_rows(const C& given, const T* sums, std::int64_t stride, std::int64_t distance, Index<2> at,
+                                 std::int64_t rows, std::int64_t count) {
   const C c = given;  // whose Views no result overwrites, as the compiler then knows
   for (std::int64_t row = 0; row < rows; ++row) {
     emit_results<Count>(c, sums + row * stride, distance, Index<2>{at[0] + row, at[1]}, count);
@@ -302,7 +302,8 @@ void for_each_right(const B& b, std::int64_t reads, int threads, const Multiply&
           const Range columns{n, std::min(N, n + width)};
           const View<const T, 2> computed[] = {
               computed_columns(memory + I * K * width, nth<First + I>(b), columns, threads)...};
-          multiply([&]<int J>() -> const auto& { return computed[J]; }, columns);
+          multiply(
+              [&]<int J>() -> const auto& { return computed[J]; }, columns);
         }
         return;
       }

@@ -7,9 +7,13 @@
 // With more columns packed rows win, which come from the second-level cache again for each 32 of them: 196x80x480 70
 // and 79, 196x112x672 131 and 147, 128x768x768 677 and 687.
 //
-// Rows outside and columns inside, with the sums of 12 rows in the first-level cache, whether given to the sink row by
-// row or with each register tile, took longer (3136x64x64 147, 12544x16x64 226), also where results had left the caches
-// (12544x16x64 260 to 508 with each register tile): memory takes whole rows of the result, one behind the other.
+// Strips of rows meet all columns, and are given to the sink, whole rows of it, while their sums are in the first-level
+// cache. Larger pieces brought these through the second one, and called the register tile anew for each of its rows,
+// which for a depth of 16 took as many instructions as the products: one thread with AVX-512 (Emerald Rapids) then and
+// so, 12544x16x64 438 to 354, 3136x72x24 134 to 114, 196x672x112 269 to 192, 1000x100x50 115 to 88; with AVX2 on the
+// same machine 494 to 440, 190 to 145, 343 to 340, 157 to 138. To give each register tile to the sink by itself, or
+// columns before rows, writes pieces of 64 bytes far apart: 12544x16x64 took 730 instead of 530 on a Zen 3 where
+// results had left the second-level cache. Lines of results asked for ahead changed nothing.
 #pragma once
 
 #include "kgen/cpu/matmul.hpp"
@@ -109,23 +113,27 @@ template <int Rows, int Vectors, class T>
   }
 }
 
-// The same for all `columns`.
+// The same for all `columns`; of rows that are no whole tile, few fillers.
 template <class T>
 void multiply_strips(const PlacedRows<T>& left, Range rows, const T* panels, std::int64_t K, std::int64_t columns,
                      T* sums, std::int64_t stride) {
   using Tiles = StripTiles<T>;
   using Register = RegisterTile<T>;
   const Tiles tiles(columns);
-  const std::int64_t* places = left.places + rows.begin;
-  const std::int64_t count = rows.end - rows.begin;
-  if (K == 0) std::fill_n(sums, count * stride, T(0));
-  for (std::int64_t v = 0; K > 0 && v < tiles.pairs; v += Register::vectors) {
-    multiply_strip<Register::rows, Register::vectors>(left.data, places, count, panels, K, v, sums, stride);
+  const std::int64_t count = rows.end - rows.begin, whole = count / Register::rows * Register::rows;
+  if (K == 0) return static_cast<void>(std::fill_n(sums, count * stride, T(0)));
+  const auto multiply = [&]<int Rows, int Vectors>(std::int64_t from, std::int64_t end, std::int64_t first) {
+    const std::int64_t* places = left.places + rows.begin + from;
+    multiply_strip<Rows, Vectors>(left.data, places, end - from, panels, K, first, sums + from * stride, stride);
+  };
+  for (std::int64_t v = 0; v < tiles.pairs; v += Register::vectors) {
+    multiply.template operator()<Register::rows, Register::vectors>(0, whole, v);
+    if (whole == count) continue;
+    with_tile_rows<T>(count - whole, [&]<int Rows>() KGEN_LAMBDA {
+      multiply.template operator()<Rows, Register::vectors>(whole, count, v);
+    });
   }
-  if (K > 0 && tiles.last >= 0) {
-    multiply_strip<Tiles::last_rows, Tiles::last_vectors>(left.data, places, count, panels, K, tiles.last, sums,
-                                                          stride);
-  }
+  if (tiles.last >= 0) multiply.template operator()<Tiles::last_rows, Tiles::last_vectors>(0, count, tiles.last);
 }
 
 // Whether that pays: columns few enough for the second-level cache, and rows for every thread.
@@ -137,8 +145,8 @@ bool pays_to_place(std::int64_t M, std::int64_t K, const std::int64_t (&columns)
          M >= 4 * RegisterTile<T>::rows * threads;
 }
 
-// `data` and `columns`: of each right operand; `tile_rows`: of the piece of the result that a thread takes. Its rows are
-// multiplied and given to the sink in strips, whose sums take a third of the first-level cache.
+// `data` and `columns`: of each right operand; `tile_rows`: of the piece of the result that a thread takes. Its rows
+// are multiplied and given to the sink in strips, whose sums take a third of the first-level cache.
 template <class T, class A, int Total, class C>
 void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64_t (&columns)[Total],
                      std::int64_t tile_rows, const C& c, int threads) {
@@ -150,7 +158,7 @@ void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64
   for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
     const std::int64_t count = columns[First], stride = (count + panel_columns - 1) / panel_columns * panel_columns;
     const std::int64_t near = std::max(caches().first / 3 / (Count * stride * bytes), K / 2);
-    const std::int64_t strip = std::max(near, unit) / unit * unit;
+    const std::int64_t strip = std::clamp(near, unit, tiles.tile) / unit * unit;
     const std::int64_t distance = strip * stride;
     parallel_for(threads, tiles.count, [&](std::int64_t tile) {
       const Range all = tiles.range(tile);
