@@ -20,7 +20,7 @@ namespace kgen {
 // c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64); integers wrap. a: [M, K], b: [K, N], c:
 // [M, N]. Several right operands, each with an N of its own, are multiplied by one left operand that is read once.
 // On the CPU a prologue is evaluated once for each element, as far as what it makes fits in memory set aside for it
-// (one of b anew for each 64 MB of a); on a GPU once for each tile of c beside another. These are of 128 x 128 elements
+// (one of b anew for each block of a); on a GPU once for each tile of c beside another. These are of 128 x 128 elements
 // where a or b, or one of several b, lies in memory and is of bf16, f16 or 8 bits: every architecture has matrix cores
 // for that, which multiply what the others come to be as they come (gpu/wave_matmul.hpp), NVIDIA's two to four times as
 // fast where that is matrices in memory. Else they are of 64 x 64, without matrix cores. But a prologue of b that reads

@@ -73,7 +73,9 @@ constexpr std::int64_t sizes[][3] = {{0, 5, 3},      {5, 0, 3},      {4, 6, 0}, 
                                      {5, 17, 257},   {6, 31, 20},    {7, 64, 513},   {8, 33, 100}, {9, 32, 256},
                                      {12, 32, 16},   {13, 31, 17},   {25, 40, 300},  {37, 53, 71}, {97, 101, 3},
                                      {96, 256, 257}, {230, 300, 70}, {101, 270, 520},
-                                     {61, 40, 1024}, {75, 17, 1500}, {50, 128, 64}};
+                                     {61, 40, 1024}, {75, 17, 1500}, {50, 128, 64},
+                                     // Few columns, of which registers leave one over, or a part of one.
+                                     {101, 24, 30},  {97, 40, 16},   {120, 8, 9},    {61, 72, 1},  {200, 50, 33}};
 
 struct Doubled {  // a prologue
   View<const float, 2> x;
@@ -119,7 +121,10 @@ TEST_CASE_TEMPLATE("packed: every float type and odd sizes, exactly as matmul", 
 TEST_CASE("packed: threads share the work") {
   for (const std::int64_t M : {1, 5, 8, 40, 300}) {
     const auto a = random_tensor<float>(Index<2>{M, 200}, 1), b = random_tensor<float>(Index<2>{200, 700}, 2);
-    for (const int threads : {1, 2, 3}) check<float>(a.view(), b.view(), b.view(), Stream{threads});
+    for (const std::int64_t N : {24, 56, 700}) {
+      const View<const float, 2> some = b.view().slice<1>(0, N);
+      for (const int threads : {1, 2, 3}) check<float>(a.view(), some, some, Stream{threads});
+    }
   }
 }
 

@@ -249,8 +249,8 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
   if (head_bytes <= caches().second / 4 && end_together) {
     return parallel_for(threads, heads, [&](std::int64_t head) { attend_head<T>(problem, head, out); });
   }
-  // As many heads at a time as fit, packed, in 32 MB.
-  const std::int64_t at_once = std::clamp<std::int64_t>((32 << 20) / std::max<std::int64_t>(head_bytes, 1), 1, heads);
+  const std::int64_t fit = caches().near(threads) / std::max<std::int64_t>(head_bytes, 1);
+  const std::int64_t at_once = std::clamp<std::int64_t>(fit, 1, heads);
   T* key_data = scratch<T>(key_scratch, at_once * shape.key_elements());
   T* value_data = scratch<T>(value_scratch, at_once * shape.value_elements());
   const auto packed = [&](std::int64_t i) {

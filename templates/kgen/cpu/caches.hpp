@@ -14,6 +14,9 @@ struct Caches {
 
   // What so many threads have of the last level while the other processors are busy, too.
   std::int64_t last_of(std::int64_t threads) const { return last / sharers * std::min(threads, sharers); }
+  // What so many threads may prepare together and find near when they read it again: so much of the last level, or
+  // their second ones, where these are more.
+  std::int64_t near(std::int64_t threads) const { return std::max(last_of(threads), second * threads); }
 };
 
 #if defined(__x86_64__)

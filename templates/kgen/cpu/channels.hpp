@@ -20,6 +20,25 @@ bool has_channels_apart(const X& x) {
   return false;
 }
 
+// to[i * Channels + c] = from[c * next + i] for `pixels` values of i.
+template <int Channels, class T>
+void interleave(const T* __restrict from, std::int64_t next, T* __restrict to, std::int64_t pixels) {
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    for (int c = 0; c < Channels; ++c) to[i * Channels + c] = from[c * next + i];
+  }
+}
+
+// The pixels of one line with their channels together. Colours make no squares: 3 channels of 224 x 224 element by
+// element took a seventh of the convolution to 16 channels behind it.
+template <class T>
+[[gnu::noinline]] void join_channels(const T* from, std::int64_t next, std::int64_t channels, T* to,
+                                     std::int64_t pixels) {
+  if (channels == 2) return interleave<2>(from, next, to, pixels);
+  if (channels == 3) return interleave<3>(from, next, to, pixels);
+  if (channels == 4) return interleave<4>(from, next, to, pixels);
+  turn(from, next, to, channels, channels, pixels);
+}
+
 // body(x), or body(a copy of it with its channels together), where they are apart.
 template <class X, class Body>
 void with_channels_together(const X& x, Stream stream, const Body& body) {
@@ -34,7 +53,7 @@ void with_channels_together(const X& x, Stream stream, const Body& body) {
         const Range part = team.part(count);
         for (std::int64_t i = part.begin; i < part.end; ++i) {
           const auto from = x.data() + element_offset(first_axes<R - 2>(x.strides()), unflatten(i, lines));
-          turn(from, x.stride(R - 1), copy + i * pixels * channels, channels, channels, pixels);
+          join_channels(from, x.stride(R - 1), channels, copy + i * pixels * channels, pixels);
         }
       });
       return body(View<const T, R>(copy, x.shape()));

@@ -255,6 +255,23 @@ struct PackedFilters {
   }
 };
 
+// Gives the sums of a box, position after position `stride` apart, to channels of the result. To find each position by
+// division took half as long as its sums, of 27 products for 16 channels.
+template <class T, int A, class Out>
+[[gnu::noinline]] void emit_box(const Out& given, const T* sums, std::int64_t stride, const PositionBox<A>& box,
+                                Range channels) {
+  const Out out = given;  // whose Views no result overwrites, as the compiler then knows
+  Index<A> lines = box.extents, line{};
+  lines[A - 1] = 1;
+  do {
+    Index<A + 2> at = join(join(Index<1>{box.image}, box.begin), Index<1>{channels.begin});
+    for (int axis = 0; axis < A - 1; ++axis) at[axis + 1] += line[axis];
+    for (std::int64_t i = 0; i < box.extents[A - 1]; ++i, ++at[A], sums += stride) {
+      emit_row(out, sums, at, channels.end - channels.begin);
+    }
+  } while (advance(line, A, Index<A>{}, lines));
+}
+
 // The tile of `box` by `columns`: sums for each position, given to `out`.
 template <class T, int A, class X, class F, class Out>
 void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, const ResultMatrix<Out, A>& out,
@@ -280,12 +297,7 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
     const Prefetch coming = block + 1 < blocks.count ? filters.coming(blocks[block + 1], columns) : Prefetch();
     product.add(runs, run_count, panels, block == 0, coming);
   }
-  for (std::int64_t i = 0; i < positions; ++i) {
-    Index<A + 2> at =
-        join(join(Index<1>{box.image}, unflatten(i, box.extents)), Index<1>{out.first_channel + columns.begin});
-    for (int axis = 0; axis < A; ++axis) at[axis + 1] += box.begin[axis];
-    emit_row(out.tensor, sums + i * stride, at, column_count);
-  }
+  emit_box(out.tensor, sums, stride, box, Range{out.first_channel + columns.begin, out.first_channel + columns.end});
 }
 
 // `filters`: of `channels` results, from out.first_channel on.

@@ -188,8 +188,9 @@ class ImageLines {
   }
 };
 
-// Positions whose sums are kept in registers together: with two registers of channels each they take half of all.
-inline constexpr int positions_together = register_bytes >= 64 ? 8 : 4;
+// Positions whose sums are kept in registers together: with two registers of channels each they take most of 16, or
+// half of 32.
+inline constexpr int positions_together = register_bytes >= 64 ? 8 : 6;
 
 // The sums over the taps of channels `channel` to channel + W - 1, which are neighbours in the image, at P positions,
 // neighbours along the last axis that see the same taps: emit(position, sums) for each. A register of filters serves
@@ -235,12 +236,10 @@ KGEN_FN void sum_taps(const ImagePart<V, A>& image, const F& filters, const Conv
   }
 }
 
-// P positions from `position` on, all channels of the part.
+// P positions from `position` on, which see `taps`, all channels of the part.
 template <int P, class T, int A, class V, class F, class Out>
 void convolve_positions(const ImagePart<V, A>& image, const F& filters, const ConvolutionShape<A>& sizes,
-                        const Index<A + 1>& position, const Out& out) {
-  SeenTaps<A> taps(sizes, position);
-  for (int axis = 0; axis <= A; ++axis) taps.from[axis] -= image.origin[axis];
+                        const SeenTaps<A>& taps, const Index<A + 1>& position, const Out& out) {
   const auto step = [&]<int W>(std::int64_t channel) KGEN_LAMBDA {
     sum_taps<W, P, T>(image, filters, sizes, taps, channel, [&](int p, const auto& sums) KGEN_LAMBDA {
       Index<A + 2> at = join(position, Index<1>{channel});
@@ -252,26 +251,35 @@ void convolve_positions(const ImagePart<V, A>& image, const F& filters, const Co
 }
 
 // `count` positions from `position` on, of one line. Those all of whose taps along it see the image, `whole` of the
-// line, are taken several at a time: one at a time, 16 channels of 112x112 took four times as long, most of it to find
-// the taps.
+// line, are taken several at a time, and their taps are looked for once: one at a time, 16 channels of 112x112 took
+// four times as long, most of it to find the taps.
 template <class T, int A, class V, class F, class Out>
 void convolve_line(const ImagePart<V, A>& image, const F& filters, const ConvolutionShape<A>& sizes,
                    Index<A + 1> position, std::int64_t count, const Range& whole, const Out& out) {
-  const std::int64_t end = position[A] + count;
-  const auto convolve = [&]<int P>() KGEN_LAMBDA {
-    convolve_positions<P, T>(image, filters, sizes, position, out);
-    position[A] += P;
+  const auto taps_at = [&](const Index<A + 1>& at) {
+    SeenTaps<A> taps(sizes, at);
+    for (int axis = 0; axis <= A; ++axis) taps.from[axis] -= image.origin[axis];
+    return taps;
   };
-  while (position[A] < end) {
-    const std::int64_t left = position[A] < whole.begin ? 1 : std::min(end, whole.end) - position[A];
-    if (left >= positions_together) {
-      convolve.template operator()<positions_together>();
-    } else if (left >= positions_together / 2) {
-      convolve.template operator()<positions_together / 2>();
-    } else {
-      convolve.template operator()<1>();
+  const auto one_by_one = [&](std::int64_t end) {
+    for (; position[A] < end; ++position[A]) {
+      convolve_positions<1, T>(image, filters, sizes, taps_at(position), position, out);
     }
+  };
+  const std::int64_t end = position[A] + count, end_of_whole = std::min(end, whole.end);
+  one_by_one(std::min(end, whole.begin));
+  if (position[A] < end_of_whole) {
+    SeenTaps<A> taps = taps_at(position);
+    const auto together = [&]<int P>() {
+      for (; position[A] + P <= end_of_whole; position[A] += P, taps.from[A] += P * sizes.strides[A - 1]) {
+        convolve_positions<P, T>(image, filters, sizes, taps, position, out);
+      }
+    };
+    together.template operator()<positions_together>();
+    together.template operator()<positions_together / 2>();
+    together.template operator()<1>();
   }
+  one_by_one(end);
 }
 
 // All channels of every position. Those of x are neighbours in memory.

@@ -151,8 +151,8 @@ KGEN_FN void emit_results(const C& c, const T* sums, std::int64_t distance, Inde
 // The same for `rows` rows of sums, `stride` apart. The sink's code, which may be long, stands here once, whatever
 // makes the sums: it takes most of the time to build a stub.
 template <int Count, class T, class C>
-[[gnu::noinline]] void emit_rows(const C& given, const T* sums, std::int64_t stride, std::int64_t distance,
-                                 Index<2> at, std::int64_t rows, std::int64_t count) {
+[[gnu::noinline]] void emit_rows(const C& given, const T* sums, std::int64_t stride, std::int64_t distance, Index<2> at,
+                                 std::int64_t rows, std::int64_t count) {
   const C c = given;  // whose Views no result overwrites, as the compiler then knows
   for (std::int64_t row = 0; row < rows; ++row) {
     emit_results<Count>(c, sums + row * stride, distance, Index<2>{at[0] + row, at[1]}, count);
@@ -286,7 +286,7 @@ View<const T, 2> computed_columns(T* to, const S& source, Range columns, int thr
 
 // Gives `multiply` the right operands First to First + Count, each as right<I>(), and the range of their columns that
 // these are. `reads`: how often they will be read. What is computed more than once otherwise is computed into memory
-// before, as many columns at a time as 64 MB hold.
+// before, as many columns at a time as stay near, and some panels for each thread.
 template <class T, int First, int Count, class B, class Multiply>
 void for_each_right(const B& b, std::int64_t reads, int threads, const Multiply& multiply) {
   const std::int64_t K = nth<First>(b).shape()[0], N = nth<First>(b).shape()[1];
@@ -294,15 +294,16 @@ void for_each_right(const B& b, std::int64_t reads, int threads, const Multiply&
   [&]<int... I>(std::integer_sequence<int, I...>) {
     if constexpr ((is_computed<std::remove_cvref_t<decltype(nth<First + I>(b))>> || ...)) {
       if (reads > 1 && K > 0) {
-        constexpr std::int64_t unit = RegisterTile<T>::columns;
-        const std::int64_t fit = (64 << 20) / (static_cast<std::int64_t>(sizeof(T)) * Count * K);
-        const std::int64_t width = std::min(N, std::max(unit, fit / unit * unit));
+        constexpr std::int64_t unit = 8 * RegisterTile<T>::columns;
+        const std::int64_t fit = caches().near(threads) / (static_cast<std::int64_t>(sizeof(T)) * Count * K);
+        const std::int64_t width = std::min(N, std::max(unit * threads, fit / unit * unit));
         T* memory = scratch<T>(4, Count * K * width);
         for (std::int64_t n = 0; n < N; n += width) {
           const Range columns{n, std::min(N, n + width)};
           const View<const T, 2> computed[] = {
               computed_columns(memory + I * K * width, nth<First + I>(b), columns, threads)...};
-          multiply([&]<int J>() -> const auto& { return computed[J]; }, columns);
+          multiply(
+              [&]<int J>() -> const auto& { return computed[J]; }, columns);
         }
         return;
       }
@@ -345,9 +346,10 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
   for_each_of(b, [&](const auto& each) { widest = std::max(widest, each.shape()[1]); });
   const bool in_place = is_read_in_place<P>(a);
   const bool pack_once = !in_place && several_count<B> * widest > tiles_worth_packing_once * TileN;
-  // As much of it at a time as 64 MB hold.
-  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1) * Register::rows;
-  const std::int64_t block_m = pack_once ? std::max<std::int64_t>(1, (64 << 20) / row_bytes) * Register::rows : M;
+  // As much of it at a time as stays near, and some tiles for each thread.
+  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
+  const std::int64_t near_rows = std::max<std::int64_t>(caches().near(threads) / row_bytes, 4 * TileM * threads);
+  const std::int64_t block_m = pack_once ? (near_rows + Register::rows - 1) / Register::rows * Register::rows : M;
 
   for (std::int64_t m = 0; m < M; m += block_m) {
     const std::int64_t rows = std::min(block_m, M - m);

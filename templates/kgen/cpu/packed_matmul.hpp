@@ -375,7 +375,7 @@ TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t colum
   const Tiling row_tiles(rows, tile_rows, (threads + panels - 1) / panels, Rows);
   const std::int64_t least = (2 * threads + row_tiles.count - 1) / row_tiles.count;
   const std::int64_t tile_bytes = static_cast<std::int64_t>(sizeof(U)) * std::max<std::int64_t>(K, 1) * TileN;
-  const std::int64_t piece = std::max<std::int64_t>(1, (8 << 20) / tile_bytes);
+  const std::int64_t piece = std::max<std::int64_t>(1, caches().near(threads) / 4 / tile_bytes);
   return {row_tiles, Tiling(columns, TileN / Count, least, panel_columns), piece};
 }
 
@@ -431,7 +431,7 @@ void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64
   if (packs_by_tiles<Rows, TileN>(M, row_bytes, columns, threads)) {
     return multiply_by_tiles<Rows, T, P>(a, data, columns, panel_rows, tile_rows, c, threads);
   }
-  const std::int64_t tiles_at_once = std::max<std::int64_t>(1, (64 << 20) / (row_bytes * tile_rows));
+  const std::int64_t tiles_at_once = std::max<std::int64_t>(1, caches().near(threads) / (row_bytes * tile_rows));
   const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
   const DepthBlocks blocks = DepthBlocks::of<T>(depth);
   P* left_data = scratch<P>(1, Left::elements(block, depth));
@@ -516,7 +516,7 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
     }
   }
   if constexpr (std::is_same_v<T, U>) {
-    if (pays_to_place<T>(M, columns, threads)) {
+    if (pays_to_place<T>(M, K, columns, threads)) {
       return multiply_placed<T>(a, data, columns, near_rows<T, TileM, TileN>(), c, threads);
     }
   }

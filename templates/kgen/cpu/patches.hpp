@@ -1,5 +1,5 @@
-// Products of rows that lie anywhere in memory by panels of 16 columns: of the patches of an image by filters, and of
-// the rows of a matrix by a packed one, none of which is packed itself.
+// Products of rows that lie anywhere in memory by panels of 16 columns: of the patches of an image, which are not
+// packed themselves, by filters.
 #pragma once
 
 #include <algorithm>

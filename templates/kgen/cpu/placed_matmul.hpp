@@ -7,9 +7,13 @@
 // With more columns packed rows win, which come from the second-level cache again for each 32 of them: 196x80x480 70
 // and 79, 196x112x672 131 and 147, 128x768x768 677 and 687.
 //
-// Rows outside and columns inside, with the sums of 12 rows in the first-level cache, whether given to the sink row by
-// row or with each register tile, took longer (3136x64x64 147, 12544x16x64 226), also where results had left the caches
-// (12544x16x64 260 to 508 with each register tile): memory takes whole rows of the result, one behind the other.
+// Strips of rows meet all columns, and are given to the sink, whole rows of it, while their sums are in the first-level
+// cache. Larger pieces brought these through the second one, and called the register tile anew for each of its rows,
+// which for a depth of 16 took as many instructions as the products: one thread with AVX-512 (Emerald Rapids) then and
+// so, 12544x16x64 438 to 354, 3136x72x24 134 to 114, 196x672x112 269 to 192, 1000x100x50 115 to 88; with AVX2 on the
+// same machine 494 to 440, 190 to 145, 343 to 340, 157 to 138. To give each register tile to the sink by itself, or
+// columns before rows, writes pieces of 64 bytes far apart: 12544x16x64 took 730 instead of 530 on a Zen 3 where
+// results had left the second-level cache. Lines of results asked for ahead changed nothing.
 #pragma once
 
 #include "kgen/cpu/matmul.hpp"
@@ -49,43 +53,125 @@ struct PlacedRows {
   }
 };
 
-// Whether that pays: few columns, and rows for every thread.
-template <class T, int Total>
-bool pays_to_place(std::int64_t M, const std::int64_t (&columns)[Total], int threads) {
-  std::int64_t all = 0;
-  for (const std::int64_t each : columns) all += each;
-  return all <= 128 && M >= 4 * RegisterTile<T>::rows * threads;
+// The registers of columns of a strip, two at a time beside the rows of the register tile. What they leave over goes
+// alone; with AVX2 three go beside 4 rows, as 16 registers have room for: of 24 columns a quarter would be filler.
+template <class T>
+struct StripTiles {
+  using Register = RegisterTile<T>;
+  static constexpr bool threes = Register::rows == 6;
+  static constexpr int last_rows = threes ? 4 : Register::rows, last_vectors = threes ? 3 : 1;
+  static constexpr std::int64_t unit = 12;  // rows of a strip: whole tiles of both kinds
+  static_assert(unit % Register::rows == 0 && unit % last_rows == 0);
+  std::int64_t pairs, last;  // the first register of the last tile
+
+  explicit StripTiles(std::int64_t columns) {
+    const std::int64_t vectors = (columns + Register::lanes - 1) / Register::lanes;
+    const bool over = vectors % 2 != 0 && vectors >= last_vectors;
+    last = over ? vectors - last_vectors : -1;
+    pairs = over ? last : vectors;
+  }
+};
+
+// sums[i * stride + j] = the sum over k < K of left[places[i] + k] * right(k, j), for i < rows, Rows of them at a time,
+// and Vectors registers of columns j, from register `first` of `panels` on. K >= 1 (why: multiply_panels).
+template <int Rows, int Vectors, class T>
+[[gnu::noinline]] void multiply_strip(const T* left, const std::int64_t* places, std::int64_t rows, const T* panels,
+                                      std::int64_t K, std::int64_t first, T* sums, std::int64_t stride) {
+  constexpr int lanes = lanes_of<T>, in_panel = panel_columns / lanes;
+  const T* column[Vectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < Vectors; ++v) {
+    column[v] = panels + (first + v) / in_panel * K * panel_columns + (first + v) % in_panel * lanes;
+  }
+  sums += first * lanes;
+  for (std::int64_t m = 0; m < rows; m += Rows) {
+    const T* row[Rows];
+    Vec<T, lanes> sum[Rows][Vectors];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      row[i] = left + places[m + i];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = Vec<T, lanes>(0);
+    }
+    std::int64_t k = 0;
+    do {
+      Vec<T, lanes> factor[Vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) factor[v] = load_lanes<lanes>(column[v] + k * panel_columns);
+#pragma GCC unroll 16
+      for (int i = 0; i < Rows; ++i) {
+        const Vec<T, lanes> element(row[i][k]);
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(element, factor[v], sum[i][v]);
+      }
+    } while (++k < K);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i, sums += stride) {
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) store_lanes(sums + v * lanes, sum[i][v]);
+    }
+  }
 }
 
-// `data` and `columns`: of each right operand; `tile_rows`: of the piece of the result that is computed at a time.
+// The same for all `columns`; of rows that are no whole tile, few fillers.
+template <class T>
+void multiply_strips(const PlacedRows<T>& left, Range rows, const T* panels, std::int64_t K, std::int64_t columns,
+                     T* sums, std::int64_t stride) {
+  using Tiles = StripTiles<T>;
+  using Register = RegisterTile<T>;
+  const Tiles tiles(columns);
+  const std::int64_t count = rows.end - rows.begin, whole = count / Register::rows * Register::rows;
+  if (K == 0) return static_cast<void>(std::fill_n(sums, count * stride, T(0)));
+  const auto multiply = [&]<int Rows, int Vectors>(std::int64_t from, std::int64_t end, std::int64_t first) {
+    const std::int64_t* places = left.places + rows.begin + from;
+    multiply_strip<Rows, Vectors>(left.data, places, end - from, panels, K, first, sums + from * stride, stride);
+  };
+  for (std::int64_t v = 0; v < tiles.pairs; v += Register::vectors) {
+    multiply.template operator()<Register::rows, Register::vectors>(0, whole, v);
+    if (whole == count) continue;
+    with_tile_rows<T>(count - whole, [&]<int Rows>() KGEN_LAMBDA {
+      multiply.template operator()<Rows, Register::vectors>(whole, count, v);
+    });
+  }
+  if (tiles.last >= 0) multiply.template operator()<Tiles::last_rows, Tiles::last_vectors>(0, count, tiles.last);
+}
+
+// Whether that pays: columns few enough for the second-level cache, and rows for every thread.
+template <class T, int Total>
+bool pays_to_place(std::int64_t M, std::int64_t K, const std::int64_t (&columns)[Total], int threads) {
+  std::int64_t all = 0;
+  for (const std::int64_t each : columns) all += each;
+  return all <= 128 && all * K * static_cast<std::int64_t>(sizeof(T)) <= caches().second &&
+         M >= 4 * RegisterTile<T>::rows * threads;
+}
+
+// `data` and `columns`: of each right operand; `tile_rows`: of the piece of the result that a thread takes. Its rows
+// are multiplied and given to the sink in strips, whose sums take a third of the first-level cache.
 template <class T, class A, int Total, class C>
 void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64_t (&columns)[Total],
                      std::int64_t tile_rows, const C& c, int threads) {
-  constexpr int Rows = RegisterTile<T>::rows;
+  constexpr std::int64_t unit = StripTiles<T>::unit, bytes = sizeof(T);
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
-  const DepthBlocks blocks = DepthBlocks::of<T>(K);
-  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
-  const std::int64_t near_rows = std::max<std::int64_t>(4, caches().second / 4 / row_bytes / Rows) * Rows;  // of a copy
-  const std::int64_t most = is_read_in_place<T>(a) ? tile_rows : std::min(tile_rows, near_rows);
-  const Tiling tiles = Tiling::balanced(M, most, threads == 1 ? 1 : 4 * threads, Rows, 1, threads);
+  const std::int64_t near_rows = caches().second / 4 / (bytes * std::max<std::int64_t>(K, 1));  // of a copy
+  const std::int64_t most = is_read_in_place<T>(a) ? tile_rows : std::min(tile_rows, std::max(4 * unit, near_rows));
+  const Tiling tiles = Tiling::balanced(M, most, threads == 1 ? 1 : 4 * threads, unit, 1, threads);
   for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
     const std::int64_t count = columns[First], stride = (count + panel_columns - 1) / panel_columns * panel_columns;
+    const std::int64_t near = std::max(caches().first / 3 / (Count * stride * bytes), K / 2);
+    const std::int64_t strip = std::clamp(near, unit, tiles.tile) / unit * unit;
+    const std::int64_t distance = strip * stride;
     parallel_for(threads, tiles.count, [&](std::int64_t tile) {
-      const Range rows = tiles.range(tile);
-      const std::int64_t padded = (rows.end - rows.begin + Rows - 1) / Rows * Rows, distance = padded * stride;
+      const Range all = tiles.range(tile);
+      const std::int64_t row_count = all.end - all.begin;
+      const PlacedRows<T> left = PlacedRows<T>::of(a, all, (row_count + unit - 1) / unit * unit);
       T* sums = scratch<T>(0, Count * distance);
-      if (blocks.count == 0) std::fill_n(sums, Count * distance, T(0));
-      const PlacedRows<T> left = PlacedRows<T>::of(a, rows, padded);
-      for (std::int64_t block = 0; block < blocks.count; ++block) {
-        const Run run{blocks[block].begin, blocks[block].end};
+      for (std::int64_t m = 0; m < row_count; m += strip) {
+        const Range rows{m, std::min(m + strip, row_count)};
         for (int product = 0; product < Count; ++product) {
-          const PatchProduct<T> patches{left.data, left.places, rows.end - rows.begin, stride,
-                                        sums + product * distance};
-          const PanelBlock<T> panels{data[First + product] + run.begin * panel_columns, K * panel_columns};
-          patches.add(&run, 1, panels, block == 0, Prefetch());
+          multiply_strips(left, rows, data[First + product], K, count, sums + product * distance, stride);
         }
+        emit_rows<Count>(sink, sums, stride, distance, Index<2>{all.begin + m, 0}, rows.end - rows.begin, count);
       }
-      emit_rows<Count>(sink, sums, stride, distance, Index<2>{rows.begin, 0}, rows.end - rows.begin, count);
     });
   });
 }
