@@ -81,6 +81,12 @@ TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths
                  "streamed_matmul x1");  // groups shorter than a step: by elements
 }
 
+TEST_CASE("streamed products: of some depth by blocks that stay") {
+  check<bf16, double, 1>(4, Weights<i4>(3072, 20, 128, 1).grouped(), "persistent_matmul x2");
+  check<bf16, double, 1>(5, Weights<i4>(3072, 20, 128, 1).grouped(), "streamed_matmul x2");  // rows for few weights
+  check<bf16>(5, Weights<f8e4m3>(2048, 20, 2048, 1).scaled(), "persistent_matmul x2");
+}
+
 TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and beyond a stage's", T,
                    KGEN_TYPES((bf16), f16)) {
   check_staged<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), 1);
