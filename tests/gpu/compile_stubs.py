@@ -29,6 +29,7 @@ REGISTERS = {
                "warpgroup_attention_kernel": 168, "merge_attention_kernel": 64,
                "skinny_matmul_kernel": 168,  # of 160 or 288 threads, one or two blocks a multiprocessor
                "staged_matmul_kernel": 200,  # of 320 threads, one block a multiprocessor
+               "persistent_matmul_kernel": 128,  # of 512 threads, one block a multiprocessor
                "warpgroup_streamed_matmul_kernel": 168, "block_scaled_matmul_kernel": 168,  # of 384
                "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
                "line_matmul_kernel": 168,  # of 128 or 256 threads, one to three blocks a multiprocessor

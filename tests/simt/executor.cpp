@@ -394,9 +394,18 @@ void require_shared(std::size_t bytes) {
 
 void await_earlier() { this_thread().waited = true; }
 
+namespace {
+// Whether it is the block's own memory, or what nothing writes.
+bool may_not_wait(const void* address) {
+  const auto* byte = static_cast<const unsigned char*>(address);
+  const bool is_shared = byte >= running->shared && byte < running->shared + running->launch.shared_bytes;
+  return is_shared || (device().lasts && device().lasts(address));
+}
+}  // namespace
+
 void access(const void* address, std::size_t alignment) {
   const bool on_device = running != nullptr;  // else these are the host's own accesses
-  if (on_device && running->launch.early && !this_thread().waited && !(device().lasts && device().lasts(address))) {
+  if (on_device && running->launch.early && !this_thread().waited && !may_not_wait(address)) {
     fail("accesses memory before it has awaited what is ahead of its kernel, which was launched early");
   }
   if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {

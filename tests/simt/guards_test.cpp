@@ -254,6 +254,25 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
+        std::vector<float> results;
+#if defined(KGEN_WARPGROUPS)
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 1;  // a block has several tiles
+        const auto a = random_tensor<bf16>(Index<2>{3, 2176}, 1), scale = random_tensor<bf16>(Index<2>{1, 40}, 2);
+        const auto q = random_tensor<i4>(Index<2>{40, 2176}, 3);
+        const View<const bf16, 2> left = a.view();
+        const View<const i4, 2> down = q.view().permute<1, 0>();
+        const Scaled b{down, scale.view().broadcast_to(down.shape())};
+        Tensor<float, 2> c(Index<2>{3, 40});
+        gpu::persistent_matmul<bf16, 1>(left, b, c.view(), *gpu::streamed_shape(left, b, c.view()),
+                                        gpu::device_limits({}), {});
+        simt::device() = before;
+        results = c.elements;
+#endif
+        return results;
+      },
+      [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         const auto a = random_tensor<f8e4m3>(Index<2>{72, 1280}, 1), b = random_tensor<f8e4m3>(Index<2>{64, 1280}, 2);
@@ -428,6 +447,8 @@ Guards guards_declared() {
                                              "square_matmul.hpp",
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
+                                             "persistent_matmul.hpp",
+                                             "persistent_tiles.hpp",
                                              "turns.hpp",
                                              "few_rows_matmul.hpp",
                                              "line_matmul.hpp",

@@ -3,6 +3,7 @@
 // weights).
 #pragma once
 
+#include <bit>
 #include <optional>
 
 #include "kgen/fields.hpp"
@@ -211,6 +212,29 @@ class StreamedSource {
     return static_cast<float>(lanes<1>(source, pieces, 0).data);
   }
 
+  // One element, as the first one at `to`: in a whole word, for what would put it beside other bytes would wait for it.
+  template <class T>
+  KGEN_FN static void keep(Block<16>& to, T* from) {
+    const T element = *from;
+    if constexpr (sizeof(T) == 2) {
+      to.words[0] = std::bit_cast<std::uint16_t>(element);
+    } else {
+      memcpy(&to, &element, sizeof(element));
+    }
+  }
+  template <class T>
+  KGEN_FN static void keep(Block<16>& to, const PackedPointer<T>& from) {
+    to.words[0] = static_cast<std::uint32_t>(*from.byte()) >> from.bit();
+  }
+  template <class T>
+  KGEN_FN static const unsigned char* first_byte(T* pointer) {
+    return reinterpret_cast<const unsigned char*>(pointer);
+  }
+  template <class T>
+  KGEN_FN static const unsigned char* first_byte(const PackedPointer<T>& pointer) {
+    return pointer.byte();
+  }
+
  private:
   template <class Body>
   KGEN_FN static void for_each_operand(const S& source, const Body& body) {
@@ -234,30 +258,12 @@ class StreamedSource {
     const auto length = static_cast<std::uint32_t>(view.extent(1)), row = static_cast<std::uint32_t>(at[0]);
     return row / length * view.stride(0) + row % length * view.stride(1) + at[1] * view.stride(2);
   }
-  template <class T>
-  KGEN_FN static const unsigned char* first_byte(T* pointer) {
-    return reinterpret_cast<const unsigned char*>(pointer);
-  }
-  template <class T>
-  KGEN_FN static const unsigned char* first_byte(const PackedPointer<T>& pointer) {
-    return pointer.byte();
-  }
   KGEN_FN static Block<unit> load_streamed(const unsigned char* from) {
     if constexpr (unit == 16) {
       return load_passing<unit>(from);
     } else {
       return load_constant<unit>(from);
     }
-  }
-  // One element, as the first one at `to`.
-  template <class T>
-  KGEN_FN static void keep(Block<16>& to, T* from) {
-    const T element = *from;
-    memcpy(&to, &element, sizeof(element));
-  }
-  template <class T>
-  KGEN_FN static void keep(Block<16>& to, const PackedPointer<T>& from) {
-    to.words[0] = static_cast<std::uint32_t>(*from.byte()) >> from.bit();
   }
 
   std::int64_t places_[fields.views], steps_[fields.views];  // in elements

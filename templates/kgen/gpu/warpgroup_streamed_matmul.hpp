@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kgen/gpu/cluster_sums.hpp"
+#include "kgen/gpu/persistent_matmul.hpp"
 #include "kgen/gpu/staged_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -308,6 +309,10 @@ bool streamed_matmul_of_degree(const A& a, const B& b, const C& c, const Shape& 
     const DeviceLimits limits = device_limits(stream);
     const auto staged = staged_shape<B>(c, shape, limits);
     if (shape.M > 32) return warpgroup_streamed_matmul<T, Degree>(a, b, c, staged, limits, stream);
+    constexpr int bits = element_bits<typename StreamedAlike<B>::element>;
+    if (pays_persistent<Degree, bits>(shape, limits) && persistent_matmul<T, Degree>(a, b, c, shape, limits, stream)) {
+      return true;
+    }
     if (pays_staging(staged, limits) && staged_matmul<T, Degree>(a, b, c, staged, limits, stream)) return true;
     return streamed_matmul_by_waves<T, Degree>(a, b, c, shape, stream) ||
            staged_matmul<T, Degree>(a, b, c, staged, limits, stream);
