@@ -180,12 +180,26 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
-        const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
-        Tensor<float, 2> c(Index<2>{32, 64});
-        matmul(a.view(), b.view(), c.view().slice<0>(0, 16));  // by the blocks of a cluster
-        const auto stage = a.view().slice<1>(0, 64);           // whose place the sums take
-        matmul(stage, b.view().slice<0>(0, 64), c.view().slice<0>(16, 16));
+        const auto a = random_tensor<bf16>(Index<2>{36, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
+        Tensor<float, 2> c(Index<2>{52, 64});
+        matmul(a.view().slice<0>(0, 16), b.view(), c.view().slice<0>(0, 16));  // by the blocks of a cluster
+        const auto left = a.view().slice<1>(0, 64), right = b.view().slice<0>(0, 64);
+        matmul(left.slice<0>(0, 16), right, c.view().slice<0>(16, 16));
+        matmul(left.slice<0>(16, 20), right, c.view().slice<0>(32, 20));  // one stage, whose place the sums take
         simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;  // as Hopper's
+        simt::device().multiprocessors = 4;
+        simt::device().lasts = [](const void*) { return true; };
+        const auto a = random_tensor<bf16>(Index<2>{16, 136}, 1), b = random_tensor<bf16>(Index<2>{136, 648}, 2);
+        Tensor<float, 2> c(Index<2>{16, 648});
+        matmul(a.view(), b.view().with_lasting(true), c.view());  // a block goes from tile to tile of weights
+        simt::device().shared_bytes = before.shared_bytes;
+        simt::device().multiprocessors = before.multiprocessors;
+        simt::device().lasts = before.lasts;
         return c.elements;
       },
       [=] {
@@ -436,7 +450,7 @@ struct Guards {
 };
 Guards guards_declared() {
   const std::regex guard(gpu::most_cluster_blocks > 1
-                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay|std::conditional_t<.*Phase>) \w+;|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
+                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay|std::conditional_t<.*Phase>) \w+;|const SumsPhase<|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {

@@ -1,6 +1,9 @@
 // What tests of matrix products by tensor cores share: operands, sinks, and what is expected of them.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "launches.hpp"
 #include "shared_products.hpp"
 
@@ -40,6 +43,22 @@ struct Matrix {
       : memory(random_tensor<T>(Index<2>{shape[0], (shape[1] + lanes - 1) / lanes * lanes}, seed)), shape(shape) {}
   View<const T, 2> view() const { return View<const T, 2>(memory.elements.data(), shape, memory.view().strides()); }
 };
+
+// Operands as those of a model's weights, and all that kernels may read before they have awaited what is ahead.
+template <class B>
+B as_weights(B b) {
+  std::vector<gpu::Span> spans;
+  for_each_view(b, [&](auto& view) {
+    view = view.with_lasting(true);
+    spans.push_back(gpu::Span(view));
+  });
+  simt::device().lasts = [spans, others = simt::device().lasts](const void* at) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    return (others && others(at)) ||
+           std::any_of(spans.begin(), spans.end(), [&](const gpu::Span& span) { return span.contains(address); });
+  };
+  return b;
+}
 
 inline double expected(const auto& a, const auto& b, Index<2> at) {
   double sum = 0;
@@ -100,13 +119,15 @@ void check_epilogues(std::int64_t rows, const std::string& launch) {
 
 // Three products of so many rows and so much depth, two of them jointly, in one launch.
 template <class Device = Hopper>
-void check_several(std::int64_t rows, std::int64_t depth, int multiprocessors, const std::string& launch) {
+void check_several(std::int64_t rows, std::int64_t depth, int multiprocessors, const std::string& launch,
+                   bool lasting = false) {
   Device device;
   simt::device().multiprocessors = multiprocessors;
   const Matrix<f16> a(Index<2>{rows, depth}, 1), gate(Index<2>{depth, 136}, 2), up(Index<2>{depth, 136}, 3);
   const Matrix<f16> other(Index<2>{depth, 24}, 4);
   Tensor<float, 2> gated(Index<2>{rows, 136}), y(Index<2>{rows, 24});
-  matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
+  const auto right = [&](const auto& b) { return lasting ? as_weights(b.view()) : b.view(); };
+  matmul(a.view(), several(right(gate), right(up), right(other)), several(joint<2>(Gated{gated.view()}), y.view()));
   expect_product(y, a, other, [](Index<2>, double product) { return product; });
   expect_product(gated, a, gate,
                  [&](Index<2> at, double product) { return product * expected(a.view(), up.view(), at); });

@@ -13,9 +13,10 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-// c = a * b by those launches, for each order of the threads and both ways that b may lie.
+// c = a * b by those launches, for each order of the threads and both ways that b may lie. lasting: as weights do.
 template <class T>
-void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, const std::string& launches) {
+void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, const std::string& launches,
+           bool lasting = false) {
   const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), across(Index<2>{N, K}, 3);
   for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
     Hopper device;
@@ -23,7 +24,7 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, 
     simt::device().multiprocessors = multiprocessors;
     for (const auto& right : {b.view(), across.view().template permute<1, 0>()}) {
       Tensor<float, 2> c(Index<2>{M, N});
-      matmul(a.view(), right, c.view());
+      matmul(a.view(), lasting ? as_weights(right) : right, c.view());
       CHECK(device.take() == launches);
       for_each_position(c.shape, [&](Index<2> at) {
         const double value = expected(a.view(), right, at);
@@ -79,6 +80,16 @@ TEST_CASE("skinny products: the blocks of a cluster share the depth") {
   check<bf16>(20, 136, 1096, 8, "skinny_matmul x8");
   check<bf16>(5, 8, 2040, 12, "skinny_matmul x8");
   check<bf16>(5, 8, 2040, 2, "skinny_matmul x2");  // no more than find room at once
+}
+
+TEST_CASE("skinny products: weights come before what is ahead is done, and blocks that stay go from tile to tile") {
+  constexpr bool lasting = true;
+  check<bf16>(1, 8, 8, 4, "skinny_matmul x1", lasting);
+  check<bf16>(3, 72, 520, 4, "skinny_matmul x2", lasting);
+  check<bf16>(16, 648, 456, 4, "skinny_matmul x3", lasting);  // six tiles of more stages than the ring has
+  check<bf16>(9, 648, 72, 5, "skinny_matmul x6", lasting);    // which three blocks of five do not keep busy
+  check<bf16>(9, 136, 72, 1, "skinny_matmul x2", lasting);    // and one of one leaves no room
+  check_several(14, 1032, 3, "skinny_matmul x2", lasting);    // four tiles in two rounds
 }
 
 TEST_CASE("skinny products: epilogues whose Views repeat along columns or rows, lie across, or are in place") {

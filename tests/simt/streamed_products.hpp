@@ -92,21 +92,6 @@ double expected_of(const auto& a, const auto& b, Index<2> at) {
   return sum;
 }
 
-// Operands as those of a model's weights, and all that kernels may read before they have awaited what is ahead.
-template <class B>
-B as_weights(B b) {
-  std::vector<gpu::Span> spans;
-  for_each_view(b, [&](auto& view) {
-    view = view.with_lasting(true);
-    spans.push_back(gpu::Span(view));
-  });
-  simt::device().lasts = [spans](const void* at) {
-    const auto address = reinterpret_cast<std::uintptr_t>(at);
-    return std::any_of(spans.begin(), spans.end(), [&](const gpu::Span& span) { return span.contains(address); });
-  };
-  return b;
-}
-
 // Exact: what its elements are rounded to on their way; double where they are not.
 template <class Exact, class T>
 void check_product(std::int64_t M, const auto& b, const std::string& launches, const auto& multiply) {

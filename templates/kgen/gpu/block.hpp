@@ -7,7 +7,8 @@ namespace kgen::gpu {
 
 // What each thread of a kernel that launch_early() launches does before it writes memory, or reads any but what is
 // lasting (Access): waits for what is ahead of it on its stream. The kernel behind it may find places once all blocks
-// have left or, with `allows`, have come this far: it finds at most this one unfinished.
+// have left or, with `allows`, have come this far. Some blocks allow_next() sooner or later: as the kernel behind waits
+// for this one, which waits for what is ahead of it, that does not change what it sees.
 KGEN_FN void take_turn(bool allows = false) {
   await_earlier();
   if (allows) allow_next();
@@ -24,6 +25,18 @@ class BlockPhase {
   KGEN_FN ~BlockPhase() { block_barrier(where_); }
   BlockPhase(const BlockPhase&) = delete;
   BlockPhase& operator=(const BlockPhase&) = delete;
+
+ private:
+  Where where_;
+};
+
+// The same for the lanes of a wave.
+class WavePhase {
+ public:
+  KGEN_FN explicit WavePhase(Where where = Where::here()) : where_(where) {}
+  KGEN_FN ~WavePhase() { wave_barrier(where_); }
+  WavePhase(const WavePhase&) = delete;
+  WavePhase& operator=(const WavePhase&) = delete;
 
  private:
   Where where_;

@@ -92,9 +92,14 @@ RowOrder<R - K> order_rows(const Program& program, const Index<R>& shape) {
   return RowOrder<R - K>(first_axes<R - K>(shape), axes);
 }
 
+// Blocks so few leave room for those of the kernel behind, which find places and bring what nothing writes while these
+// wait for their turn.
+inline constexpr int few_blocks = 16;
+
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
 KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, C, (Length > 0), Program>()))
 register_rows_kernel(Program given, Index<R> shape, RowOrder<R - K> rows) {
+  if (block_count() <= few_blocks) allow_next();
   take_turn(should_allow_next(Length * Team::most_threads / Team::least_size * element_sizes<Program>().smallest_read));
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;

@@ -459,6 +459,7 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
       load(true);
       if (!loads) attention.attend(ring, share, staged, back, found);
     }
+    if (thread_index() == 0) allow_next();  // where multiprocessors have none of these blocks, or once they have left
     {
       const BlockPhase putting;
       if (!loads) attention.put(*of_wave(wave), found, share.rows);

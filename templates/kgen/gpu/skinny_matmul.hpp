@@ -29,13 +29,15 @@ struct DepthTimes {
 
   // The best way to share so many steps, which memory brings in `memory` ns, and the second-level cache as so many
   // bytes. Those blocks that do not run at once go in rounds, and blocks that meet have to wait for each other.
-  // Clusters of 5 and 7 blocks were slower than of 4 and 6.
+  // Clusters of 5 and 7 blocks were slower than of 4 and 6. most: of all blocks, where more than two share a tile's
+  // depth; 0: any.
   SharedDepth best(int tiles, int steps, double memory, double bytes, const ClustersAtOnce& room,
-                   const DeviceLimits& limits) const {
+                   const DeviceLimits& limits, int most = 0) const {
     constexpr double bytes_of_ns = 7000, alone_bytes_of_ns = 9500;  // alone: of blocks that share no multiprocessor
     SharedDepth best{tiles, 0, 0, 0};
     for (const int blocks : {1, 2, 3, 4, 6, 8}) {
       if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
+      if (blocks > 2 && most > 0 && tiles * blocks > most) continue;
       const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
       const std::int64_t meeting = blocks == 1 ? 0 : meets + 100 + 120 * blocks;
       const std::int64_t multiplies = rounds * ((steps + blocks - 1) / blocks * stage);
@@ -61,12 +63,15 @@ struct SkinnyMatmul {
   using Sums = ClusterSums<Rows, columns, 1, wgmma_sum_t<T>>;
   using OwnSums = wgmma_sum_t<T>[Rows / 2];
   static constexpr bool emits_alone = false;  // sums of tiles that no blocks share go the same way
+  // Blocks of few rows have room for their sums beside the ring, which fills meanwhile with what comes next.
+  static constexpr bool keeps_sums = Rows == 16 && Blocks == 2;
   static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
   static constexpr std::int64_t available = 226 * 1024 / Blocks;
-  static constexpr int stages = static_cast<int>((available - 1024) / shared_bytes<Tiles>(1));
+  static constexpr std::int64_t kept = keeps_sums ? Sums::shared() : 0;
+  static constexpr int stages = static_cast<int>((available - 1024 - kept) / shared_bytes<Tiles>(1));
   using Pipeline = TilePipeline<Tiles, stages, 1>;
-  // The sums take the place of stages that nobody reads any more.
-  static constexpr std::int64_t shared() { return Pipeline::shared(); }
+  // Others take the place of stages that nobody reads any more.
+  static constexpr std::int64_t shared() { return Pipeline::shared() + kept; }
   static_assert(Sums::shared() <= stages * shared_bytes<Tiles>(1));
   // Two warpgroups multiply, 64 columns each; one thread of the wave behind them loads.
   static constexpr int multiplying_threads = 2 * warpgroup_threads;
@@ -81,15 +86,19 @@ struct SkinnyMatmul {
   // A warpgroup: puts the sums of its columns where they are added up.
   KGEN_FN static void put(const Sums& to, const OwnSums& sums) { to.put(sums, first_column()); }
 
-  // A warpgroup: the sums of its columns over this block's depth.
-  KGEN_FN static void multiply(Pipeline& pipeline, OwnSums& sums, ClusterDepth part) {
+  // A warpgroup: the sums of its columns over this block's depth. With `allows` the kernel behind finds places once all
+  // of that is read or, where blocks share no depth, asked for.
+  KGEN_FN static void multiply(Pipeline& pipeline, OwnSums& sums, ClusterDepth part, bool allows = false,
+                               bool alone = false) {
     if constexpr (sums_are_short<T>) {
       add_stages(pipeline, sums, part);
     } else {
+      const int asked = allows && alone ? part.last - stages : part.last;
       {
         typename Pipeline::Reading held;  // what products that are under way still read
         for (int i = part.first; i < part.last; ++i) {
           auto stage = pipeline.read();
+          if (i == asked && thread_index() == 0) allow_next();
           wgmma_fence();
           multiply_stage(sums, *stage, i > part.first);
           wgmma_commit();
@@ -100,6 +109,7 @@ struct SkinnyMatmul {
       }
       settle(sums);
     }
+    if (allows && thread_index() == 0) allow_next();
   }
 
   // Begins sums += the product of a stage, or without `adds` sums = that.
@@ -136,54 +146,122 @@ struct SkinnyMatmul {
   using Results = ClusterResults<columns, multiplying_threads>;
 };
 
+// One thread: fills stage after stage with a part of the depth. `ahead`: what nothing writes, the right operands, comes
+// to some of the ring before the kernel ahead is done. More of it would keep the last of that one's loads waiting. No
+// other lane of the wave may wait for that kernel meanwhile: this one would wait with it.
+template <class Pipeline, class Tile>
+KGEN_FN void load_part(Pipeline& pipeline, Tile tile, ClusterDepth part, bool ahead) {
+  int step = part.first;
+  if constexpr (requires { tile.advance(); }) {
+    if (ahead) {
+      constexpr int most = Pipeline::stages / 2;
+      const int held = part.last - part.first < most ? part.last - part.first : most;
+      Tile left = tile;
+      for (int i = 0; i < held; ++i, tile.advance()) tile.load_right(pipeline.fill());
+      take_turn();
+      for (int i = 0; i < held; ++i, left.advance()) left.load_left(pipeline.filling(i));
+      step += held;
+    }
+  }
+  for (; step < part.last; ++step) tile.load(pipeline.fill());
+}
+
+// A scope of what the threads that add up a tile's sums do: they leave it together, as a Phase of the cluster or, where
+// no blocks share the tile, the ones of this block that multiply.
+template <class Phase>
+class SumsPhase {
+ public:
+  KGEN_FN SumsPhase(NamedBarriers<1>& multiplying, bool alone, bool multiplies, Where where = Where::here())
+      : multiplying_(multiplying), alone_(alone), multiplies_(multiplies), where_(where) {}
+  KGEN_FN ~SumsPhase() {
+    if (!alone_) const Phase leaving(where_);
+    // By a number that the compiler knows: else it takes all 16 of a block.
+    if (alone_ && multiplies_) multiplying_.wait(0, where_);
+  }
+  SumsPhase(const SumsPhase&) = delete;
+  SumsPhase& operator=(const SumsPhase&) = delete;
+
+ private:
+  NamedBarriers<1>& multiplying_;
+  bool alone_, multiplies_;
+  Where where_;
+};
+
+// Whether blocks may go on to other tiles. Sinks that use numbers of rows have these made for one tile.
+template <class Matmul, class C>
+inline constexpr bool may_stay = Matmul::keeps_sums && !uses_rows<C>;
+
+// A block's tile is one of those whose depth a cluster shares, or one after the other, which no block shares. Weights
+// that are loaded ahead leave the kernel behind room as soon as all of them are read, or asked for: its own weights
+// come while sums meet here, and results are on their way.
 template <class Matmul, class Loads, int Products, class C>
 KGEN_GLOBAL((has_warpgroups ? Matmul::template threads<C> : 1), Matmul::blocks)
 skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
     SharedMemory shared, again;
     typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
-    const typename Matmul::Sums partial(again);
+    const typename Matmul::Sums partial(Matmul::keeps_sums ? shared : again);
     const RowStates<C, Matmul::rows> states(shared);
+    NamedBarriers<1> multiplying(shared);
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
-    take_turn(shape.allows_next);
+    const bool multiplies = thread_index() < Matmul::multiplying_threads;
+    if (!shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end) take_turn(shape.allows_next);
+    int number = static_cast<int>(block_index());
+    if (shape.blocks > 1) number /= shape.blocks;
+    bool ahead = shape.loads_ahead;
+    const auto multiply = [&](typename Matmul::OwnSums& sums) KGEN_LAMBDA {
+      if constexpr (Matmul::keeps_sums) {
+        const bool is_last = number + shape.tiles_at_once >= shape.tiles;
+        Matmul::multiply(pipeline, sums, part, shape.loads_ahead && is_last, shape.blocks == 1);
+      } else {
+        Matmul::multiply(pipeline, sums, part);
+      }
+    };
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       // Sinks that use numbers of rows have one tile of rows.
       const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
       typename Matmul::OwnSums sums;
       {
-        const BlockPhase multiplying;
-        if (thread_index() < Matmul::multiplying_threads) {
-          Matmul::multiply(pipeline, sums, part);
+        const std::conditional_t<Matmul::keeps_sums, WavePhase, BlockPhase> working;
+        if (multiplies) {
+          multiply(sums);
         } else if (thread_index() == Matmul::multiplying_threads) {
           auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
                                                         part.first * Matmul::depth);
-          for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
+          load_part(pipeline, tile, part, ahead);
+          ahead = false;
         } else if (thread_index() >= Matmul::loading_end) {
           states.make(given, share.first_row(), share.end_row(), (thread_index() - Matmul::loading_end) / wave_size);
         }
       }
       if constexpr (Matmul::emits_alone) {
         if (shape.blocks == 1) {
-          if (thread_index() < Matmul::multiplying_threads) Matmul::emit_tile(sums, given, origin, end, shape);
+          if (multiplies) Matmul::emit_tile(sums, given, origin, end, shape);
           return;
         }
       }
+      const bool alone = may_stay<Matmul, C> && shape.blocks == 1;
       {
-        const ClusterPhase sharing;
-        if (thread_index() < Matmul::multiplying_threads) Matmul::put(partial, sums);
+        const SumsPhase<ClusterPhase> sharing(multiplying, alone, multiplies);
+        if (multiplies) Matmul::put(partial, sums);
       }
-      const ClusterStay adding;
-      if (thread_index() < Matmul::multiplying_threads) {
+      const SumsPhase<ClusterStay> adding(multiplying, alone, multiplies);
+      if (multiplies) {
         const auto& sink = states.known(given, share.first_row());
         Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
       }
     };
-    const int number = static_cast<int>(block_index()) / shape.blocks, of_tile = number % shape.parts;
     const auto at_part = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-      origin[1] += of_tile * (Matmul::columns / Count);
+      if (shape.parts > 1) origin[1] += number % shape.parts * (Matmul::columns / Count);
       if (origin[1] < end) compute.template operator()<First, Count>(sink, origin, end);
     };
-    at_tile<Matmul::rows>(shape.first_tile + number / shape.parts, Matmul::columns * shape.parts, c, shape, at_part);
+    do {
+      const int whole = shape.parts > 1 ? number / shape.parts : number;
+      at_tile<Matmul::rows>(shape.first_tile + whole, Matmul::columns * shape.parts, c, shape, at_part);
+      number += shape.tiles_at_once;
+    } while (may_stay<Matmul, C> && number < shape.tiles);
+    // Of the wave that loads only one lane has awaited it: others would have held that one back.
+    if (shape.loads_ahead && !multiplies) take_turn();
   }
 }
 
@@ -207,7 +285,8 @@ inline constexpr std::int64_t begins_early = 700;
 template <class Matmul, class Loads, int Products, class C>
 struct SkinnyLaunch {
   static constexpr int products = Products, threads = Matmul::template threads<C>, columns = Matmul::columns;
-  static constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
+  static constexpr std::int64_t shared_bytes =
+      Matmul::shared() + RowStates<C, Matmul::rows>::shared() + (may_stay<Matmul, C> ? NamedBarriers<1>::shared() : 0);
   static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, Products, C>;
 
   const char* name;
@@ -232,7 +311,21 @@ struct SkinnyLaunch {
     const double bytes = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps();
     const double memory = slower * shape.memory_time(steps(), share);
     const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
-    return Matmul::times.best(tiles, steps(), memory, bytes, room, limits);
+    // Beside the blocks of the kernel ahead larger clusters wait for room, which much depth makes up for.
+    constexpr double much = 25000, share_of_few = 0.6, share_of_many = 0.75;  // ns; of all multiprocessors
+    const double most_of = !shape.loads_ahead ? 0 : memory < much ? share_of_few : share_of_many;
+    const int most = static_cast<int>(most_of * limits.multiprocessors);
+    return Matmul::times.best(tiles, steps(), memory, bytes, room, limits, most);
+  }
+
+  // So many blocks leave the kernel behind room: more are held up by those of it.
+  int most_ahead() const { return limits.multiprocessors * 7 / 8; }
+  // Where weights are loaded ahead, blocks stay for several tiles, unless they are too few then to keep memory busy: 75
+  // took 4 % longer than 112.
+  int tiles_at_once() const {
+    if (!shape.loads_ahead || shape.blocks > 1 || shape.tiles <= most_ahead() || most_ahead() == 0) return shape.tiles;
+    const int rounds = (shape.tiles + most_ahead() - 1) / most_ahead(), each = (shape.tiles + rounds - 1) / rounds;
+    return 3 * each >= 2 * limits.multiprocessors ? each : shape.tiles;
   }
 
   // False where there are no loads, as operands do not lie as the copy engine takes them.
@@ -240,9 +333,11 @@ struct SkinnyLaunch {
     if (!loads) return false;
     shape.tiles = shared.tiles;
     shape.blocks = shared.blocks;
-    shape.allows_next =
-        shape.first_tile == 0 && shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;
-    launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads,
+    shape.tiles_at_once = may_stay<Matmul, C> ? tiles_at_once() : shared.tiles;
+    shape.loads_ahead = shape.loads_ahead && shape.tiles_at_once * shared.blocks <= most_ahead();
+    shape.allows_next = !shape.loads_ahead && shape.first_tile == 0 &&
+                        shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;
+    launch_early(grid(shape.tiles_at_once, shared.blocks), stream, kernel, *loads,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
     return true;
   }
@@ -259,7 +354,9 @@ struct SkinnyProduct
 
   SkinnyProduct(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                 const DeviceLimits& limits, Stream stream)
-      : Launch{Matmul::name, c, shape, limits, stream}, a(a), b(b) {}
+      : Launch{Matmul::name, c, shape, limits, stream}, a(a), b(b) {
+    this->shape.loads_ahead = Matmul::keeps_sums && are_lasting(b);
+  }
 
   bool operator()(const SharedDepth& shared) {
     const int rows = std::min(Matmul::rows, static_cast<int>((this->shape.M + 7) / 8 * 8));

@@ -71,7 +71,7 @@ inline BoxedMemory<5> dealt_memory(const BoxedMemory<2>& matrix, bool dealt) {
 //   tile<First, Count>(row, column)       the left operand's rows from `row` on, and the columns from `column` on of
 //                                         `Count` right operands, which share the stage's columns: its load(stage)
 //                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
-//                                         the next
+//                                         the next. EngineTiles' have the parts of that, too
 //   dealing                               how their columns come, where that is not as they lie
 
 // By the copy engine, where lines lie in memory as it takes them. The blocks of a cluster of `Blocks` have the same
@@ -98,8 +98,18 @@ struct EngineTiles {
 
     template <class Stage>
     KGEN_FN void load(const Stage& stage) {
-      constexpr int columns = Tiles::columns / Count;
+      load_left(stage);
+      load_right(stage);
+      advance();
+    }
+    // Either operand's part of a stage, and on to the next one.
+    template <class Stage>
+    KGEN_FN void load_left(const Stage& stage) const {
       copy_tile(stage->a, loads.a, stage.arrival(), k, row);
+    }
+    template <class Stage>
+    KGEN_FN void load_right(const Stage& stage) const {
+      constexpr int columns = Tiles::columns / Count;
       KGEN_UNROLL
       for (int first = 0; first < Tiles::columns; first += Blocks * box<Count>) {
         const int n = Blocks == 1 ? first : first + cluster_rank() * box<Count>, at = column + n % columns;
@@ -107,8 +117,8 @@ struct EngineTiles {
         loads.bring(stage->b + n * Tiles::depth, loads.b[First + n / columns], stage.arrival(), BDeep ? k : at,
                     BDeep ? at : k);
       }
-      k += Tiles::depth;
     }
+    KGEN_FN void advance() { k += Tiles::depth; }
   };
   // From depth k on.
   template <int First, int Count>

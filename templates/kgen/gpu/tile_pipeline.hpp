@@ -25,6 +25,7 @@ class TilePipeline {
   static_assert(by_engine || Blocks == 1);
 
  public:
+  static constexpr int stages = Stages;
   static constexpr std::int64_t shared() {
     constexpr std::int64_t alignment = alignof(Stage);
     const std::int64_t bytes = shared_bytes<Stage>(Stages) + 2 * shared_bytes<Mbarrier>(Stages);
@@ -52,7 +53,8 @@ class TilePipeline {
   template <Filler By>
   class FillingBy {
    public:
-    KGEN_FN FillingBy(Stage& stage, Mbarrier& full, int bytes) : stage_(stage), full_(full) {
+    KGEN_FN FillingBy(Stage& stage, Mbarrier& full) : stage_(stage), full_(full) {}
+    KGEN_FN FillingBy(Stage& stage, Mbarrier& full, int bytes) : FillingBy(stage, full) {
       if constexpr (By == Filler::engine) full_.arrive_and_expect(bytes);
     }
     KGEN_FN ~FillingBy() {
@@ -111,6 +113,8 @@ class TilePipeline {
     const int slot = next();
     return Filling(stages_[slot], full_[slot], bytes_);
   }
+  // One of the stages that the first fill()s of all gave, by its number: more of what the engine is to bring there.
+  KGEN_FN Filling filling(int number) const { return Filling(stages_[number], full_[number]); }
   // By each of the joining warps, for each stage.
   KGEN_FN Joining join() {
     empty_[slot_].wait(phase_ ^ 1);

@@ -23,7 +23,8 @@ struct WarpgroupMatmulShape {
   int first_tile = 0;     // those from there on, each cut into `parts` along its columns
   int parts = 1;
   bool allows_next = false;  // whether the kernel behind may find places while this one runs
-  bool loads_ahead = false;  // of waves: whether weights come before what is ahead of the kernel is done
+  int tiles_at_once = 0;     // that blocks begin with, of which each goes on to others
+  bool loads_ahead = false;  // whether weights come before what is ahead of the kernel is done
   int tile_rows = 128;       // of which each batch begins at a multiple
   bool dealt = false;        // whether columns of right operands come dealt to threads (tile_io.hpp)
   bool straddles = false;    // whether lines of right operands begin elsewhere than at multiples of 128 bytes
@@ -44,7 +45,7 @@ struct WarpgroupMatmulShape {
   }
   // The first column of a tile, and the end of its group's.
   KGEN_FN Index<2> columns(int product, int columns, std::int64_t tile) const {
-    const int each = tiles_across(product, columns), group = static_cast<int>(tile) / each;
+    const int each = tiles_across(product, columns), group = groups == 1 ? 0 : static_cast<int>(tile) / each;
     return {group * N[product] + (static_cast<int>(tile) - group * each) * columns, (group + 1) * N[product]};
   }
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
