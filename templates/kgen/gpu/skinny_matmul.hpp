@@ -53,8 +53,8 @@ struct DepthTimes {
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
   static constexpr const char* name = "skinny_matmul";
-  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2800, 2000, 240, 220, 250}
-                                      : Rows == 64 ? DepthTimes{3000, 2000, 244, 1380, 0}
+  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2900, 2000, 200, 220, 250}
+                                      : Rows == 64 ? DepthTimes{3000, 2000, 218, 1380, 0}
                                                    : DepthTimes{3000, 2000, 328, 2460, 550};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
@@ -152,9 +152,10 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       typename Matmul::OwnSums sums;
       {
         const BlockPhase multiplying;
-        if (thread_index() < Matmul::multiplying_threads) {
+        const int first = wave_index() * wave_size;
+        if (first < Matmul::multiplying_threads) {
           Matmul::multiply(pipeline, sums, part);
-        } else if (thread_index() == Matmul::multiplying_threads) {
+        } else if (first == Matmul::multiplying_threads && is_elected()) {
           auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
                                                         part.first * Matmul::depth);
           for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
