@@ -70,13 +70,34 @@ TEST_CASE_TEMPLATE("squares: the blocks of a cluster share the depth", T, bf16, 
 }
 
 TEST_CASE("wide tiles: alone, and by the blocks of a cluster") {
-  check<bf16, FewRows>(65, 130, 520, 1, 4);  // columns that are vectors of 2
-  check<f16, FewRows>(64, 136, 1096, 3, 6);
-  check<bf16, FewColumns>(200, 136, 72, 1, 4);
-  check<bf16, FewColumns>(130, 77, 648, 2, 2);  // or none
-  check<f16, FewColumns>(60, 264, 584, 4, 12);  // warpgroups without rows
-  check<bf16, WideSquare>(193, 200, 392, 1, 4);  // more stages than the ring has
-  check<bf16, WideSquare>(150, 196, 1160, 8, 16);
+  check<bf16, FewRows>(65, 130, 264, 1, 4);  // columns that are vectors of 2
+  check<f16, FewRows>(64, 136, 456, 3, 6);
+  check<bf16, FewColumns>(70, 77, 328, 2, 2);  // or none, and a warpgroup without rows
+  check<f16, FewColumns>(200, 136, 72, 1, 4);
+  check<bf16, WideSquare>(193, 72, 392, 1, 2);  // more stages than the ring has
+  check<bf16, WideSquare>(130, 196, 328, 4, 8);
+}
+
+TEST_CASE("wide tiles: sinks that read, alone and by the blocks of a cluster") {
+  const Index<2> shape{130, 200};
+  const Matrix<bf16> a(Index<2>{130, 136}, 1), b(Index<2>{136, 200}, 2);
+  const auto bias = random_tensor<float>(Index<2>{1, 200}, 3), residual = random_tensor<float>(shape, 4);
+  const View<const float, 2> repeated = bias.view().broadcast_to(shape);
+  using Operand = View<const bf16, 2>;
+  const Operand left = a.view(), right = b.view();
+  for (const int blocks : {1, 2}) {
+    Hopper device;
+    Tensor<float, 2> y(shape);
+    const Residual sink{repeated, residual.view(), y.view()};
+    const gpu::DeviceLimits limits = gpu::device_limits({});
+    const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
+    gpu::SkinnyProduct<WideSquare<bf16, false>, bf16, false, Operand, Operand, Residual> product(
+        left, right, sink, asked.shape, limits, {});
+    REQUIRE(product({product.best().tiles, blocks, 1, 0}));
+    expect_product(y, a, b, [&](Index<2> at, double sum) {
+      return sum + element(repeated, at) + element(residual.view(), at);
+    });
+  }
 }
 
 TEST_CASE("squares: chosen where there is depth; alone, shared, and with sinks") {

@@ -43,20 +43,24 @@ class ThreadSums {
     for (float& sum : sums[0]) sum = 0;
     KGEN_NO_UNROLL
     for (int i = rank; i < rank + blocks; ++i) {
-      const float* from = cluster_shared(sums_, i < blocks ? i : i - blocks);
-      Block<16> loaded[pieces];
+      Part own;
+      load(own, cluster_shared(sums_, i < blocks ? i : i - blocks), part);
       KGEN_UNROLL
-      for (int piece = 0; piece < pieces; ++piece) loaded[piece] = load_block<16>(from + place(part, piece), Access{});
-      float own[of_thread];
-      memcpy(own, loaded, sizeof(own));
-      KGEN_UNROLL
-      for (int each = 0; each < of_thread; ++each) sums[0][each] += own[each];
+      for (int each = 0; each < of_thread; ++each) sums[0][each] += own[0][each];
     }
   }
+  // The same of a part that this thread has put there itself.
+  KGEN_FN void take(Part& sums, int part) const { load(sums, sums_, part); }
 
  private:
   KGEN_FN static int place(int part, int piece) {
     return ((part * pieces + piece) * warpgroup_threads + thread_index() % warpgroup_threads) * lanes;
+  }
+  KGEN_FN static void load(Part& sums, const float* from, int part) {
+    Block<16> loaded[pieces];
+    KGEN_UNROLL
+    for (int piece = 0; piece < pieces; ++piece) loaded[piece] = load_block<16>(from + place(part, piece), Access{});
+    memcpy(sums, loaded, sizeof(loaded));
   }
 
   float* sums_;
@@ -114,16 +118,17 @@ struct WideMatmul {
       const Sums own(memory);
       own.put(sums[0]);
       const int first = first_row() / 64 * Sums::across;
-      emit_parts(own, first, first + Sums::across, 1, sink, origin, extents, shape);
+      const auto take = [&](auto& part, int number) KGEN_LAMBDA { own.take(part, number); };
+      emit_parts(take, first, first + Sums::across, 1, sink, origin, extents, shape);
     } else {
       origin[0] += first_row();
       gpu::emit_tile<WarpgroupSums<columns>, 4, true>(sums, sink, origin, extents, shape.lanes);
     }
   }
 
-  // A warpgroup: some of a tile's parts, `step` apart, to the sink, added up over the blocks that share its depth.
-  template <class C, class Shape>
-  KGEN_FN static void emit_parts(const Sums& partial, int first, int last, int step, const C& sink, Index<2> origin,
+  // A warpgroup: some of a tile's parts, `step` apart, to the sink. take(part, number): the sums of one.
+  template <class Take, class C, class Shape>
+  KGEN_FN static void emit_parts(const Take& take, int first, int last, int step, const C& sink, Index<2> origin,
                                  Index<2> extents, const Shape& shape) {
     KGEN_NO_UNROLL
     for (int part = first; part < last; part += step) {
@@ -131,7 +136,7 @@ struct WideMatmul {
       const Index<2> at{origin[0] + row, origin[1] + column};
       if (at[0] >= extents[0] || at[1] >= extents[1]) continue;
       typename Sums::Part sums;
-      partial.add(sums, part, shape.blocks);
+      take(sums, part);
       gpu::emit_tile<typename Sums::Layout, 2, true>(sums, sink, at, extents, shape.lanes);
     }
   }
@@ -149,7 +154,8 @@ struct WideMatmul {
     KGEN_FN static void emit_tile(const Sums& partial, const C& sink, Index<2> origin, std::int64_t end,
                                   const Shape& shape) {
       const int team = cluster_rank() * warpgroups + thread_index() / warpgroup_threads;
-      emit_parts(partial, team, Sums::parts, shape.blocks * warpgroups, sink, origin,
+      const auto add = [&](auto& part, int number) KGEN_LAMBDA { partial.add(part, number, shape.blocks); };
+      emit_parts(add, team, Sums::parts, shape.blocks * warpgroups, sink, origin,
                  Index<2>{shape.row_end(origin[0]), end}, shape);
     }
   };
