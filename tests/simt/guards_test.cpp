@@ -217,17 +217,23 @@ std::vector<Case> cases() {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         using Operand = View<const bf16, 2>;
-        using Launch =
-            gpu::SkinnyProduct<gpu::SquareMatmul<bf16, false>, bf16, false, Operand, Operand, View<float, 2>>;
         const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
         const Operand left = a.view(), right = b.view();
-        Tensor<float, 2> c(Index<2>{32, 64});
+        Tensor<float, 2> c(Index<2>{64, 64});
         const gpu::DeviceLimits limits = gpu::device_limits({});
-        for (const int blocks : {1, 4}) {  // in a square, of one block and of a cluster's
-          const View<float, 2> sink = c.view().slice<0>(blocks == 1 ? 0 : 16, 16);
-          const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
-          Launch(left, right, sink, asked.shape, limits, {})({1, blocks, 1, 0});
-        }
+        std::int64_t first = 0;
+        const auto multiply = [&]<class Matmul>() {  // in a tile, of one block and of a cluster's
+          for (const int blocks : {1, 4}) {
+            const View<float, 2> sink = c.view().slice<0>(first, 16);
+            const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
+            gpu::SkinnyProduct<Matmul, bf16, false, Operand, Operand, View<float, 2>> product(
+                left, right, sink, asked.shape, limits, {});
+            product({1, blocks, 1, 0});
+            first += 16;
+          }
+        };
+        multiply.operator()<gpu::SquareMatmul<bf16, false>>();
+        multiply.operator()<gpu::WideMatmul<bf16, 64, 128, false>>();
         simt::device().shared_bytes = before.shared_bytes;
         results = c.elements;
 #endif
@@ -459,6 +465,7 @@ Guards guards_declared() {
                                              "skinny_attention.hpp",
                                              "skinny_matmul.hpp",
                                              "square_matmul.hpp",
+                                             "wide_matmul.hpp",
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
                                              "persistent_matmul.hpp",

@@ -1,5 +1,5 @@
-// Matrix products in tiles of 64 rows and columns, and of few aligned rows straight from memory, as the executor does
-// what tensor cores do.
+// Matrix products in tiles of 64 rows and columns, in wide ones, and of few aligned rows straight from memory, as the
+// executor does what tensor cores do.
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -16,7 +16,7 @@ namespace {
 
 // c = a * b in such tiles, whose depth so many blocks share, for each order of the threads and both ways that b may
 // lie.
-template <class T>
+template <class T, template <class, bool> class Matmul = gpu::SquareMatmul>
 void check(std::int64_t M, std::int64_t N, std::int64_t K, int blocks, int grid) {
   const Matrix<T> a(Index<2>{M, K}, 1), across(Index<2>{K, N}, 2), deep(Index<2>{N, K}, 3);
   using Operand = View<const T, 2>;
@@ -26,16 +26,16 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, int blocks, int grid)
     const View<float, 2> sink = c.view();
     const gpu::DeviceLimits limits = gpu::device_limits({});
     const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
-    using Square = gpu::SkinnyProduct<gpu::SquareMatmul<T, BDeep>, T, BDeep, Operand, Operand, View<float, 2>>;
-    Square square(left, right, sink, asked.shape, limits, {});
-    REQUIRE(square.fits());
-    REQUIRE(square({square.best().tiles, blocks, 1, 0}));
+    using Launch = gpu::SkinnyProduct<Matmul<T, BDeep>, T, BDeep, Operand, Operand, View<float, 2>>;
+    Launch product(left, right, sink, asked.shape, limits, {});
+    REQUIRE(product.fits());
+    REQUIRE(product({product.best().tiles, blocks, 1, 0}));
     expect_product(c.view(), left, right);
   };
   for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
     Hopper device;
     simt::device().order = order;
-    const std::string launch = "square_matmul x" + std::to_string(grid);
+    const std::string launch = Matmul<T, true>::name + (" x" + std::to_string(grid));
     multiply.template operator()<true>(deep.view().template permute<1, 0>());
     CHECK(device.take() == launch);
     if (N % 8 != 0) continue;  // lines that the copy engine does not take
@@ -43,6 +43,13 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, int blocks, int grid)
     CHECK(device.take() == launch);
   }
 }
+
+template <class T, bool BDeep>
+using FewRows = gpu::WideMatmul<T, 64, 128, BDeep>;
+template <class T, bool BDeep>
+using FewColumns = gpu::WideMatmul<T, 192, 128, BDeep>;
+template <class T, bool BDeep>
+using WideSquare = gpu::WideMatmul<T, 192, 192, BDeep>;
 
 }  // namespace
 
@@ -60,6 +67,37 @@ TEST_CASE_TEMPLATE("squares: the blocks of a cluster share the depth", T, bf16, 
   check<T>(40, 24, 264, 2, 2);
   check<T>(70, 80, 1096, 4, 16);
   check<T>(9, 130, 1032, 8, 24);
+}
+
+TEST_CASE("wide tiles: alone, and by the blocks of a cluster") {
+  check<bf16, FewRows>(65, 130, 264, 1, 4);  // columns that are vectors of 2
+  check<f16, FewRows>(64, 136, 456, 3, 6);
+  check<bf16, FewColumns>(70, 77, 328, 2, 2);  // or none, and a warpgroup without rows
+  check<f16, FewColumns>(200, 136, 72, 1, 4);
+  check<bf16, WideSquare>(193, 72, 392, 1, 2);  // more stages than the ring has
+  check<bf16, WideSquare>(130, 196, 328, 4, 8);
+}
+
+TEST_CASE("wide tiles: sinks that read, alone and by the blocks of a cluster") {
+  const Index<2> shape{130, 200};
+  const Matrix<bf16> a(Index<2>{130, 136}, 1), b(Index<2>{136, 200}, 2);
+  const auto bias = random_tensor<float>(Index<2>{1, 200}, 3), residual = random_tensor<float>(shape, 4);
+  const View<const float, 2> repeated = bias.view().broadcast_to(shape);
+  using Operand = View<const bf16, 2>;
+  const Operand left = a.view(), right = b.view();
+  for (const int blocks : {1, 2}) {
+    Hopper device;
+    Tensor<float, 2> y(shape);
+    const Residual sink{repeated, residual.view(), y.view()};
+    const gpu::DeviceLimits limits = gpu::device_limits({});
+    const gpu::detail::AskedProducts<Operand> asked(left, right, sink, 0);
+    gpu::SkinnyProduct<WideSquare<bf16, false>, bf16, false, Operand, Operand, Residual> product(
+        left, right, sink, asked.shape, limits, {});
+    REQUIRE(product({product.best().tiles, blocks, 1, 0}));
+    expect_product(y, a, b, [&](Index<2> at, double sum) {
+      return sum + element(repeated, at) + element(residual.view(), at);
+    });
+  }
 }
 
 TEST_CASE("squares: chosen where there is depth; alone, shared, and with sinks") {

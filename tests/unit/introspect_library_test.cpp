@@ -97,8 +97,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(
       library.load_messages(),
-      R"text(specs/ops/structured.yaml:47:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
-   47 |     b: {type: T, shape: "[..., K, N]"}
+      R"text(specs/ops/structured.yaml:59:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+   59 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
 templates/kgen/matmul.hpp:56:34: note: it is declared here
    56 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})

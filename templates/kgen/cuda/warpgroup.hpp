@@ -77,6 +77,16 @@ class NamedBarriers {
     asm volatile("barrier.cta.sync.aligned %0, 256;" : : "r"(number + 1) : "memory");
   }
 };
+KGEN_FN int wave_index() { return __shfl_sync(~0u, static_cast<int>(threadIdx.x) / wave_size, 0); }
+KGEN_FN bool is_elected() {
+  std::uint32_t elected;
+  asm volatile(
+      "{\n.reg .pred elected;\n"
+      "elect.sync _|elected, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, elected;\n}"
+      : "=r"(elected));
+  return elected != 0;
+}
 KGEN_FN void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory"); }
 
 KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y, int z, int w, int v) {
@@ -367,6 +377,8 @@ class NamedBarriers {
   KGEN_FN void arrive(int) {}
   KGEN_FN void wait(int, Where = Where::here()) {}
 };
+KGEN_FN int wave_index() { return 0; }
+KGEN_FN bool is_elected() { return true; }
 KGEN_FN void publish_mbarriers() {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int) {}

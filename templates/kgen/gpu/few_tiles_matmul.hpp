@@ -6,17 +6,30 @@
 #include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/small_matmul.hpp"
 #include "kgen/gpu/square_matmul.hpp"
+#include "kgen/gpu/wide_matmul.hpp"
 #include "kgen/known_product.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
 
+// Of which products there are squares, wide tiles, and few rows straight from memory: sinks stand in each of these
+// kernels once more, and must be short.
+template <class T, class A, class B, class C>
+inline constexpr bool has_more_tiles = sizeof(T) == 2 && has_small_tiles<T, A, B, C> && several_count<B> == 1;
+
+// And those whose few tiles are wide ones, if they are not small. The executor's tests launch these themselves.
+template <class T, class A, class B, class C>
+#if defined(KGEN_SIMT)
+inline constexpr bool has_wide_tiles = false;
+#else
+inline constexpr bool has_wide_tiles = has_more_tiles<T, A, B, C>;
+#endif
+
 // The kernels for what is over soon, of one call: small tiles of waves, squares, and up to 8 rows straight from memory.
-// Sinks stand in each of these once more, and must be short; but for those of waves, of one product.
 template <class T, bool BDeep, class A, class B, class C>
 class ShortProduct {
-  static constexpr bool has_others = sizeof(T) == 2 && has_small_tiles<T, A, B, C> && several_count<B> == 1;
+  static constexpr bool has_others = has_more_tiles<T, A, B, C>;
   using Square = SkinnyProduct<SquareMatmul<T, BDeep>, T, BDeep, A, B, C>;
   using Few = FewRowsProduct<T, BDeep, true, 8, A, B, C>;
   using Shape = WarpgroupMatmulShape<several_count<B>>;
@@ -129,6 +142,63 @@ struct SharedTail {
   }
 };
 
+// What a call of more than 64 rows takes by wide tiles in one round of them, or by those of SharedTail, and by tiles
+// that no blocks share.
+template <class T, bool BDeep, class A, class B, class C>
+class WideProduct {
+  template <class Matmul>
+  using Launch = SkinnyProduct<Matmul, T, BDeep, A, B, C>;
+  using Most = Launch<SkinnyMatmul<T, 128, 1, BDeep>>;
+  using Shape = WarpgroupMatmulShape<several_count<B>>;
+
+ public:
+  WideProduct(const A& a, const B& b, const C& c, const Shape& shape, const DeviceLimits& limits, Stream stream)
+      : few_rows_(a, b, c, shape, limits, stream),
+        few_columns_(a, b, c, shape, limits, stream),
+        square_(a, b, c, shape, limits, stream),
+        most_(a, b, c, shape, limits, stream),
+        tail_(most_, best_tiles_of<T, 1>(shape, limits).time) {
+    consider<1>(few_rows_);
+    consider<1>(few_columns_);
+    consider<1>(square_);
+    consider<2>(most_);  // of which sums that nobody shares would take longer to the sink
+  }
+  WideProduct(const WideProduct&) = delete;
+  WideProduct& operator=(const WideProduct&) = delete;
+
+  // The least of all, in ns.
+  std::int64_t time() const { return std::min(best_.time, tail_.time); }
+  // By these or by small tiles: false where tiles that no blocks share take less time, or the device does not allow it.
+  template <class Small>
+  bool multiply(const Small& small) {
+    if (small.time() < time() && small()) return true;
+    if (best_.time >= tail_.time) return tail_.columns != 0 && tail_.template launch<T, BDeep>();
+    return launch(few_rows_) || launch(few_columns_) || launch(square_) || launch(most_);
+  }
+
+ private:
+  template <int LeastBlocks, class Way>
+  void consider(const Way& way) {
+    if (!way.fits()) return;
+    const SharedDepth shared = way.best();
+    if (shared.rounds > 1 || shared.blocks < LeastBlocks || shared.time >= best_.time) return;
+    best_ = shared;
+    chosen_ = &way;
+  }
+  template <class Way>
+  bool launch(Way& way) {
+    return chosen_ == &way && way(best_);
+  }
+
+  Launch<WideMatmul<T, 64, 128, BDeep>> few_rows_;
+  Launch<WideMatmul<T, 192, 128, BDeep>> few_columns_;
+  Launch<WideMatmul<T, 192, 192, BDeep>> square_;
+  Most most_;
+  SharedTail<Most> tail_;
+  SharedDepth best_{0, 0, 0, std::numeric_limits<std::int64_t>::max()};
+  const void* chosen_ = nullptr;  // the best of these
+};
+
 // What blocks that share the depth of tiles take for a product of more than 64 rows, and what tiles take that none
 // share.
 template <class T, class Deep, class Most>
@@ -190,10 +260,16 @@ bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShap
     if constexpr (Known::has_few_rows) {
       return false;
     } else {
+      if (shape.M > 64 && shape.columns_asked != 0) return false;
       auto deep = launch.template operator()<64, 1>();  // of more stages
-      auto most = launch.template operator()<128, 1>();
-      if (!deep.fits() || !most.fits()) return false;
-      if (shape.M > 64) return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, most, small);
+      if (!deep.fits()) return false;
+      if constexpr (has_wide_tiles<T, A, B, C>) {
+        if (shape.M > 64) return WideProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).multiply(small);
+      } else {
+        auto most = launch.template operator()<128, 1>();
+        if (!most.fits()) return false;
+        if (shape.M > 64) return few_tiles_matmul<T, BDeep>(deep, most, small);
+      }
       if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
       auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
       return wide(wide.best());

@@ -55,8 +55,8 @@ struct DepthTimes {
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
   static constexpr const char* name = "skinny_matmul";
-  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2800, 2000, 240, 220, 250}
-                                      : Rows == 64 ? DepthTimes{3000, 2000, 244, 1380, 0}
+  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2900, 2000, 200, 220, 250}
+                                      : Rows == 64 ? DepthTimes{3000, 2000, 218, 1380, 0}
                                                    : DepthTimes{3000, 2000, 328, 2460, 550};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
@@ -204,7 +204,8 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const RowStates<C, Matmul::rows> states(shared);
     NamedBarriers<1> multiplying(shared);
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
-    const bool multiplies = thread_index() < Matmul::multiplying_threads;
+    const int first = wave_index() * wave_size;
+    const bool multiplies = first < Matmul::multiplying_threads;
     if (!shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end) take_turn(shape.allows_next);
     int number = static_cast<int>(block_index());
     if (shape.blocks > 1) number /= shape.blocks;
@@ -225,7 +226,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
         const std::conditional_t<Matmul::keeps_sums, WavePhase, BlockPhase> working;
         if (multiplies) {
           multiply(sums);
-        } else if (thread_index() == Matmul::multiplying_threads) {
+        } else if (first == Matmul::multiplying_threads && is_elected()) {
           auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
                                                         part.first * Matmul::depth);
           load_part(pipeline, tile, part, ahead);

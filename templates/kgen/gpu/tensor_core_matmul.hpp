@@ -84,9 +84,13 @@ std::int64_t engine_time(const A& a, const B& b, const C& c, const WarpgroupMatm
   } else {
     auto deep = launch.template operator()<64, 1>();
     if (shape.M <= 64) return std::min(small, deep.best().time);
-    auto most = launch.template operator()<128, 1>();
-    const SharedTimes<T, decltype(deep), decltype(most)> times(deep, most);
-    return std::min({small, times.least(), times.alone});
+    if constexpr (has_wide_tiles<T, A, B, C>) {
+      return std::min(small, WideProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).time());
+    } else {
+      auto most = launch.template operator()<128, 1>();
+      const SharedTimes<T, decltype(deep), decltype(most)> times(deep, most);
+      return std::min({small, times.least(), times.alone});
+    }
   }
 }
 

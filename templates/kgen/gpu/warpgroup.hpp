@@ -15,6 +15,10 @@
 //     arrive_and_expect(bytes)           one arrival, and that many bytes more in this phase
 //     expect(bytes)                      that many bytes more in this phase
 //     wait(parity, where)                until the phase of that parity has ended
+//   wave_index()                         this thread's wave in its block, as what the compiler knows to be the same for
+//                                        all of the wave, which calls it together
+//   is_elected()                         true for one thread of the wave, which calls it together. What the copy engine
+//                                        is asked by that one goes without a loop over lanes that might differ
 //   NamedBarriers<Count>(memory)         the block's own barriers, for two warpgroups each: they need no word of shared
 //                                        memory to be looked at again and again
 //     arrive(number)                     by all threads of the one

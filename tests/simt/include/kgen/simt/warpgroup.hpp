@@ -125,6 +125,8 @@ class Mbarrier {
   std::uint8_t expected_, pending_;
 };
 static_assert(sizeof(Mbarrier) == 8);
+inline int wave_index() { return thread_index() / wave_size; }
+inline bool is_elected() { return thread_index() % wave_size == 0; }
 inline void publish_mbarriers() {}
 
 // Counts all that ever came to each: shared memory begins as 0xff, one before 0.
