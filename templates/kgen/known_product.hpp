@@ -7,7 +7,7 @@ namespace kgen {
 
 // How right operands lie in memory: any; or neighbours along their rows, or along their columns, beside each other.
 // Their lines, and the rows of the left operand, are whole vectors of 16 bytes at addresses of whole vectors then. What
-// lies otherwise all the same is copied first.
+// lies otherwise all the same is copied first, but for filters of a convolution, which is slower then.
 inline constexpr int any_layout = 0, row_major = 1, column_major = 2;
 
 // How many rows a left operand has at most; 0: any number. More all the same go without tensor cores.

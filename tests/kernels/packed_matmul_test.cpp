@@ -75,7 +75,8 @@ constexpr std::int64_t sizes[][3] = {{0, 5, 3},      {5, 0, 3},      {4, 6, 0}, 
                                      {96, 256, 257}, {230, 300, 70}, {101, 270, 520},
                                      {61, 40, 1024}, {75, 17, 1500}, {50, 128, 64},
                                      // Few columns, of which registers leave one over, or a part of one.
-                                     {101, 24, 30},  {97, 40, 16},   {120, 8, 9},    {61, 72, 1},  {200, 50, 33}};
+                                     {101, 24, 30},  {97, 40, 16},   {120, 8, 9},    {61, 72, 1},  {200, 50, 33},
+                                     {101, 24, 0}};
 
 struct Doubled {  // a prologue
   View<const float, 2> x;
@@ -235,4 +236,13 @@ TEST_CASE("packed: several right operands give what each gives alone, apart and 
       }
     }
   }
+}
+
+TEST_CASE("packed: several right operands of which one has no columns") {
+  const auto a = random_tensor<float>(Index<2>{97, 24}, 1), b = random_tensor<float>(Index<2>{24, 32}, 2);
+  const auto none = packed<float>(b.view().slice<1>(0, 0)), some = packed<float>(b.view());
+  Tensor<float, 2> alone(Index<2>{97, 32}), empty(Index<2>{97, 0}), c(alone.shape);
+  packed_matmul(a.view(), some.view(), 0, alone.view());
+  packed_matmul(a.view(), several(none.view(), some.view()), 0, several(empty.view(), c.view()));
+  require_same(c, alone);
 }

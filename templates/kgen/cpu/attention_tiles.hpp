@@ -249,6 +249,7 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
   if (head_bytes <= caches().second / 4 && end_together) {
     return parallel_for(threads, heads, [&](std::int64_t head) { attend_head<T>(problem, head, out); });
   }
+  // As many heads at a time, packed, as stay near.
   const std::int64_t fit = caches().near(threads) / std::max<std::int64_t>(head_bytes, 1);
   const std::int64_t at_once = std::clamp<std::int64_t>(fit, 1, heads);
   T* key_data = scratch<T>(key_scratch, at_once * shape.key_elements());

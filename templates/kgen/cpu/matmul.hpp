@@ -346,9 +346,9 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
   for_each_of(b, [&](const auto& each) { widest = std::max(widest, each.shape()[1]); });
   const bool in_place = is_read_in_place<P>(a);
   const bool pack_once = !in_place && several_count<B> * widest > tiles_worth_packing_once * TileN;
-  // As much of it at a time as stays near, and some tiles for each thread.
+  // As much of it at a time as stays near, and many rows for each thread: what a prologue makes of b it makes anew.
   const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
-  const std::int64_t near_rows = std::max<std::int64_t>(caches().near(threads) / row_bytes, 4 * TileM * threads);
+  const std::int64_t near_rows = std::max<std::int64_t>(caches().near(threads) / row_bytes, 16 * TileM * threads);
   const std::int64_t block_m = pack_once ? (near_rows + Register::rows - 1) / Register::rows * Register::rows : M;
 
   for (std::int64_t m = 0; m < M; m += block_m) {

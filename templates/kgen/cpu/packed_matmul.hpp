@@ -431,7 +431,7 @@ void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64
   if (packs_by_tiles<Rows, TileN>(M, row_bytes, columns, threads)) {
     return multiply_by_tiles<Rows, T, P>(a, data, columns, panel_rows, tile_rows, c, threads);
   }
-  const std::int64_t tiles_at_once = std::max<std::int64_t>(1, caches().near(threads) / (row_bytes * tile_rows));
+  const std::int64_t tiles_at_once = std::max<std::int64_t>(threads, caches().near(threads) / (row_bytes * tile_rows));
   const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
   const DepthBlocks blocks = DepthBlocks::of<T>(depth);
   P* left_data = scratch<P>(1, Left::elements(block, depth));

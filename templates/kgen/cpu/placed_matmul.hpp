@@ -1,4 +1,4 @@
-// Products of rows by few packed columns: the rows are multiplied where they lie (patches.hpp).
+// Products of rows by few packed columns: the rows are multiplied where they lie.
 //
 // Why: to pack an element of the left operand takes 0.4 cycles, and more where it comes from the last-level cache, to
 // multiply it by 64 columns two. One thread of a Zen 5, weights from memory, medians in microseconds, packed and so:
@@ -7,13 +7,13 @@
 // With more columns packed rows win, which come from the second-level cache again for each 32 of them: 196x80x480 70
 // and 79, 196x112x672 131 and 147, 128x768x768 677 and 687.
 //
-// Strips of rows meet all columns, and are given to the sink, whole rows of it, while their sums are in the first-level
-// cache. Larger pieces brought these through the second one, and called the register tile anew for each of its rows,
-// which for a depth of 16 took as many instructions as the products: one thread with AVX-512 (Emerald Rapids) then and
-// so, 12544x16x64 438 to 354, 3136x72x24 134 to 114, 196x672x112 269 to 192, 1000x100x50 115 to 88; with AVX2 on the
-// same machine 494 to 440, 190 to 145, 343 to 340, 157 to 138. To give each register tile to the sink by itself, or
-// columns before rows, writes pieces of 64 bytes far apart: 12544x16x64 took 730 instead of 530 on a Zen 3 where
-// results had left the second-level cache. Lines of results asked for ahead changed nothing.
+// Strips of rows meet all columns, and are given to the sink, whole rows of it, while their sums are near. Larger
+// pieces brought these through the second-level cache, and called the register tile anew for each of its rows, which
+// for a depth of 16 took as many instructions as the products: one thread with AVX-512 (Emerald Rapids) then and so,
+// 12544x16x64 438 to 354, 3136x72x24 134 to 114, 196x672x112 269 to 192, 1000x100x50 115 to 88; with AVX2 on the same
+// machine 494 to 440, 190 to 145, 343 to 340, 157 to 138. Columns before rows write pieces of 64 bytes far apart:
+// 12544x16x64 took 730 instead of 530 on a Zen 3 where results had left the second-level cache. Lines of results asked
+// for ahead changed nothing.
 #pragma once
 
 #include "kgen/cpu/matmul.hpp"
@@ -62,13 +62,14 @@ struct StripTiles {
   static constexpr int last_rows = threes ? 4 : Register::rows, last_vectors = threes ? 3 : 1;
   static constexpr std::int64_t unit = 12;  // rows of a strip: whole tiles of both kinds
   static_assert(unit % Register::rows == 0 && unit % last_rows == 0);
-  std::int64_t pairs, last;  // the first register of the last tile
+  std::int64_t end_of_pairs;  // of the registers that go two at a time
+  std::int64_t last;          // the first one of those that go alone; -1: there are none
 
   explicit StripTiles(std::int64_t columns) {
     const std::int64_t vectors = (columns + Register::lanes - 1) / Register::lanes;
     const bool over = vectors % 2 != 0 && vectors >= last_vectors;
     last = over ? vectors - last_vectors : -1;
-    pairs = over ? last : vectors;
+    end_of_pairs = over ? last : vectors;
   }
 };
 
@@ -126,7 +127,7 @@ void multiply_strips(const PlacedRows<T>& left, Range rows, const T* panels, std
     const std::int64_t* places = left.places + rows.begin + from;
     multiply_strip<Rows, Vectors>(left.data, places, end - from, panels, K, first, sums + from * stride, stride);
   };
-  for (std::int64_t v = 0; v < tiles.pairs; v += Register::vectors) {
+  for (std::int64_t v = 0; v < tiles.end_of_pairs; v += Register::vectors) {
     multiply.template operator()<Register::rows, Register::vectors>(0, whole, v);
     if (whole == count) continue;
     with_tile_rows<T>(count - whole, [&]<int Rows>() KGEN_LAMBDA {
@@ -146,7 +147,8 @@ bool pays_to_place(std::int64_t M, std::int64_t K, const std::int64_t (&columns)
 }
 
 // `data` and `columns`: of each right operand; `tile_rows`: of the piece of the result that a thread takes. Its rows
-// are multiplied and given to the sink in strips, whose sums take a third of the first-level cache.
+// are multiplied and given to the sink in strips, whose sums take a third of the first-level cache, or which have half
+// as many rows as the depth: panels come from the second-level cache once for each strip.
 template <class T, class A, int Total, class C>
 void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64_t (&columns)[Total],
                      std::int64_t tile_rows, const C& c, int threads) {
@@ -157,8 +159,9 @@ void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64
   const Tiling tiles = Tiling::balanced(M, most, threads == 1 ? 1 : 4 * threads, unit, 1, threads);
   for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
     const std::int64_t count = columns[First], stride = (count + panel_columns - 1) / panel_columns * panel_columns;
-    const std::int64_t near = std::max(caches().first / 3 / (Count * stride * bytes), K / 2);
-    const std::int64_t strip = std::clamp(near, unit, tiles.tile) / unit * unit;
+    if (count == 0) return;
+    const std::int64_t strip_rows = std::max(caches().first / 3 / (Count * stride * bytes), K / 2);
+    const std::int64_t strip = std::clamp(strip_rows, unit, tiles.tile) / unit * unit;
     const std::int64_t distance = strip * stride;
     parallel_for(threads, tiles.count, [&](std::int64_t tile) {
       const Range all = tiles.range(tile);

@@ -47,10 +47,12 @@ bool engine_takes_filters(const PatchOperands<T, A>& operands) {
 }
 
 // Operands that lie otherwise are copied first: their elements are read once for that, and for each tap by threads that
-// bring them from anywhere. False where they are no lines of places, or windows move otherwise than the engine has it.
+// bring them from anywhere. False where they are no lines of places, or windows move otherwise than the engine has it,
+// or copied filters, whose channels are neighbours, lie otherwise than is Known of them.
 template <class Known, class T, int A, class Out>
 bool convolve_channels_last(PatchOperands<T, A> operands, const Out& out, const DeviceLimits& limits, Stream stream) {
   const bool images = !engine_takes_images(operands), filters = !engine_takes_filters(operands);
+  if (filters && Known::layout == row_major) return false;
   if ((!images && !filters) || !image_windows(operands, 128) || !has_own_boxes(operands)) return false;
   const std::int64_t image_bytes = copied_image_bytes(operands), filter_bytes = copied_filter_bytes(operands);
   if ((images && image_bytes == 0) || (filters && filter_bytes == 0)) return false;
