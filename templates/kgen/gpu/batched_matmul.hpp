@@ -42,7 +42,7 @@ template <int, int, int LeastBits, class Known = KnownProduct<>, class A, class 
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, source_rank<A>>;
 #if defined(KGEN_WARPGROUPS)
-  // What warpgroups leave of such products has too many elements for waves, too, or none.
+  // What warpgroups leave of such products has none, or 2^23 matrices and more: no kernels for these.
   constexpr bool is_done = Known::is_in_vectors && has_warpgroup_batched_matmul<LeastBits, A, B>;
   if constexpr (has_warpgroup_batched_matmul<LeastBits, A, B>) {
     if (warpgroup_batched_matmul<Known>(a, b, c, stream)) return;

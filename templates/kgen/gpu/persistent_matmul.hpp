@@ -30,7 +30,8 @@ struct PersistentMatmul {
     return Left::shared(rows, steps) + Banks<float, bank>::shared() + Weights::shared();
   }
 
-  // By how much pairs of codes are more than these.
+  // By how much pairs of codes are more than these: the left operand's sums times that are subtracted, which makes NaN of
+  // a row with an infinity.
   static constexpr float raised() {
     if constexpr (by_codes) {
       return Codes::raised_is_precise ? Codes::raised : 0.0f;
@@ -224,7 +225,7 @@ struct PersistentSource<Several<S, Rest...>> {
 };
 }  // namespace detail
 
-// c = a * b for each of b, of at most 8 rows: false where device, compiler or where operands lie do not allow it.
+// c = a * b for each of b, of at most 8 rows and streamed_shape(): false where device, compiler or where operands lie do not allow it.
 template <class T, int Degree, class A, class B, class C>
 bool persistent_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                        const DeviceLimits& limits, Stream stream) {
@@ -274,14 +275,14 @@ bool persistent_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<
 
 // Whether that takes less time than a wave's own loads and stages, by an H100 (tests/bench/H200.md). By codes, tiles of
 // few steps end too often, and more than 4 rows take long to lay out beside few weights; by elements, blocks that have
-// a tile more than most wait for it.
-template <int Degree, int Bits, class Shape>
+// a tile more than most wait for it. Elements of less than 8 bits go by codes alone.
+template <int Degree, class Shape>
 bool pays_persistent(const Shape& shape, const DeviceLimits& limits) {
   std::int64_t columns = 0;
   for (const std::int64_t N : shape.N) columns += N;
   if constexpr (Degree == 0) {
     const std::int64_t tiles = (columns + 15) / 16, all = limits.multiprocessors, rounds = (tiles + all - 1) / all;
-    return Bits == 8 && shape.K >= 2048 && (rounds < 4 || tiles * 5 >= rounds * all * 4);
+    return shape.K >= 2048 && (rounds < 4 || tiles * 5 >= rounds * all * 4);
   } else {
     return shape.K >= 3072 && (shape.M <= 4 || columns * shape.K >= std::int64_t{42} << 20);
   }

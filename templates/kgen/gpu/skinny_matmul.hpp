@@ -162,6 +162,8 @@ KGEN_FN void load_part(Pipeline& pipeline, Tile tile, ClusterDepth part, bool ah
       for (int i = 0; i < held; ++i, left.advance()) left.load_left(pipeline.filling(i));
       step += held;
     }
+  } else if (ahead) {
+    take_turn();
   }
   for (; step < part.last; ++step) tile.load(pipeline.fill());
 }

@@ -310,8 +310,9 @@ bool streamed_matmul_of_degree(const A& a, const B& b, const C& c, const Shape& 
     const auto staged = staged_shape<B>(c, shape, limits);
     if (shape.M > 32) return warpgroup_streamed_matmul<T, Degree>(a, b, c, staged, limits, stream);
     constexpr int bits = element_bits<typename StreamedAlike<B>::element>;
-    if (pays_persistent<Degree, bits>(shape, limits) && persistent_matmul<T, Degree>(a, b, c, shape, limits, stream)) {
-      return true;
+    if constexpr (Degree != 0 || bits == 8) {
+      const bool pays = pays_persistent<Degree>(shape, limits);
+      if (pays && persistent_matmul<T, Degree>(a, b, c, shape, limits, stream)) return true;
     }
     if (pays_staging(staged, limits) && staged_matmul<T, Degree>(a, b, c, staged, limits, stream)) return true;
     return streamed_matmul_by_waves<T, Degree>(a, b, c, shape, stream) ||
