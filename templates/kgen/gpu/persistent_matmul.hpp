@@ -30,8 +30,8 @@ struct PersistentMatmul {
     return Left::shared(rows, steps) + Banks<float, bank>::shared() + Weights::shared();
   }
 
-  // By how much pairs of codes are more than these: the left operand's sums times that are subtracted, which makes NaN of
-  // a row with an infinity.
+  // By how much pairs of codes are more than these: the left operand's sums times that are subtracted, which makes NaN
+  // of a row with an infinity.
   static constexpr float raised() {
     if constexpr (by_codes) {
       return Codes::raised_is_precise ? Codes::raised : 0.0f;
@@ -225,7 +225,8 @@ struct PersistentSource<Several<S, Rest...>> {
 };
 }  // namespace detail
 
-// c = a * b for each of b, of at most 8 rows and streamed_shape(): false where device, compiler or where operands lie do not allow it.
+// c = a * b for each of b, of at most 8 rows and streamed_shape(): false where device, compiler or where operands lie
+// do not allow it.
 template <class T, int Degree, class A, class B, class C>
 bool persistent_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                        const DeviceLimits& limits, Stream stream) {

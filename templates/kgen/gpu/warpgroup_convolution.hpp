@@ -220,8 +220,8 @@ bool has_own_boxes(const PatchOperands<T, A>& operands) {
   return operands.group == 1 || operands.sizes.channels % OperandTiles<T, 64>::depth == 0;
 }
 
-// False where device or compiler do not allow it, or filters lie otherwise than is Known of them; of rows, also where the
-// engine takes no such windows and the rows of all taps are not evenly apart. There is something to compute, which
+// False where device or compiler do not allow it, or filters lie otherwise than is Known of them; of rows, also where
+// the engine takes no such windows and the rows of all taps are not evenly apart. There is something to compute, which
 // counts_in_32_bits().
 template <class Known = KnownConvolution<>, class T, int A, class Out>
 bool warpgroup_convolution(const PatchOperands<T, A>& operands, const Out& out, const DeviceLimits& limits,
