@@ -105,9 +105,10 @@ TEST_CASE("known convolutions: filters that lie as they are said to, and otherwi
   const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
   const auto turned = random_tensor<bf16>(Index<4>{24, 3, 3, 64}, 3),
              wide = random_tensor<bf16>(Index<4>{2, 9, 7, 72}, 4);
-  check<2, bf16>(c, x.view(), filters.view(), "shared_convolution x2", by_known);
+  check<2, bf16>(c, x.view(), filters.view(), "warpgroup_convolution x1", by_known);
   check<2, bf16>(c, x.view(), turned.view().permute<1, 2, 3, 0>(), "matmul x2", by_known);
-  check<2, bf16>(c, wide.view().slice<3>(1, 65), filters.view(), "channels_last x1, shared_convolution x2", by_known);
+  check<2, bf16>(c, wide.view().slice<3>(1, 65), filters.view(), "channels_last x4, warpgroup_convolution x1",
+                 by_known);
 }
 
 TEST_CASE("warpgroup convolution: volumes and lines") {
