@@ -17,7 +17,6 @@ struct TileOrder {
   int rows, columns, band = 16;
 
   KGEN_FN Index<2> operator()(int tile) const {
-    if (rows == 1) return {0, tile};  // divisions would hold back a block's first loads
     const int first = tile / (band * columns) * band, height = rows - first < band ? rows - first : band;
     const int rest = tile - first * columns;
     return {first + rest % height, rest / height};

@@ -78,7 +78,9 @@ KGEN_FN void at_tile(int tile, int width, const C& c, const WarpgroupMatmulShape
     const TileOrder order = shape.template order<Rows>(width, First, Count);
     const int own = order.rows * order.columns;
     if (rest >= 0 && rest < own) {
-      const Index<2> place = order(rest), columns = shape.columns(First, width / Count, place[1]);
+      // Divisions would hold back a block's first loads where there are few rows.
+      const Index<2> place = order.rows == 1 ? Index<2>{0, rest} : order(rest);
+      const Index<2> columns = shape.columns(First, width / Count, place[1]);
       body.template operator()<First, Count>(sink, Index<2>{place[0] * Rows, columns[0]}, columns[1]);
     }
     rest -= own;
