@@ -10,7 +10,7 @@ namespace kgen::gpu {
 
 // Operands of a sink that lie row by row as its result does, such as a residual, as the copy engine is told of them. A
 // tile's sums wait for what is read of them, and the tensor cores for the sums: from memory that takes longer than many
-// products (tests/bench/H200.md). A parameter of the kernel, KGEN_GRID_CONSTANT.
+// products (tests/bench/MATMUL_KERNELS.md). A parameter of the kernel, KGEN_GRID_CONSTANT.
 struct RowsAhead {
   static constexpr int most = 2;
   static constexpr int rows = 128, line = 128;  // of a box; bytes of one of its lines

@@ -140,7 +140,7 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
 
 // The same, of operands that lie anywhere: where the copy engine does not take one, few rows are multiplied by right
 // operands as they lie, and other products as they lie, where that takes less time than copies; all else is copied to
-// where it does. Brought through registers, tiles of 128 rows take longer at any size (tests/bench/H200.md).
+// where it does. Brought through registers, tiles of 128 rows take longer at any size (tests/bench/MATMUL_KERNELS.md).
 template <class T, bool BDeep, class Known, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
@@ -159,7 +159,7 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
 }
 
 // The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by
-// a launch ahead (tests/bench/H200.md).
+// a launch ahead (tests/bench/MATMUL_KERNELS.md).
 template <class T, class Known, class A, class B, class C, class Shape>
 bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, bool deep, Stream stream) {
   if constexpr (deep_only<T>) {

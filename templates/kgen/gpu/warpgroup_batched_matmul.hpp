@@ -125,7 +125,7 @@ struct BatchedProduct {
     return SkinnyLaunch<Matmul, Loads, 1, NumberedRows<C, axes + 1>>{"skinny_batched_matmul", c, shape, limits, stream};
   }
   // In tiles of 16 rows, where these run at once, or their depth makes up for that each is a block's beginning: else
-  // blocks that go from tile to tile are faster (tests/bench/H200.md).
+  // blocks that go from tile to tile are faster (tests/bench/MATMUL_KERNELS.md).
   template <bool BDeep>
   std::int64_t skinny_time(const DeviceLimits& limits, Stream stream) const {
     constexpr int enough_steps = 8;

@@ -323,7 +323,7 @@ bool streamed_matmul_of_degree(const A& a, const B& b, const C& c, const Shape& 
 }
 }  // namespace detail
 
-// c = a * b for each of b, where a has few rows, by whichever kernel takes it and is faster (tests/bench/H200.md).
+// c = a * b for each of b, where a has few rows, by whichever kernel takes it and is faster (tests/bench/FEW_BITS.md).
 template <class T, int Degree, class A, class B, class C>
 bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
   constexpr int degree = detail::HasPairs<T, B>::value ? Degree : 0;

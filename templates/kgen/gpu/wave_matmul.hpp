@@ -70,7 +70,7 @@ inline constexpr bool has_small_wave_tiles = true;
 
 // What so many tiles take on an H200, in ns: to begin, each 64 of their depth and, where multiprocessors have several,
 // each further one, which waits for the same things until there are so many that the matrix cores have no time left
-// (tests/bench/H200.md).
+// (tests/bench/MATMUL_KERNELS.md).
 template <class Tile>
 std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& limits) {
   struct Times {
