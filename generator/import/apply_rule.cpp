@@ -188,6 +188,7 @@ class RuleRunner {
       case ImportStep::Kind::foreign: return run_foreign(step);
       case ImportStep::Kind::graph: return run_graph(step);
       case ImportStep::Kind::constant: return run_constant(step);
+      case ImportStep::Kind::bytes: return run_bytes(step);
       case ImportStep::Kind::let: {
         auto result = argument(step.value, step.where);
         if (!result) return false;
@@ -256,6 +257,8 @@ class RuleRunner {
 
   bool run_foreign(const ImportStep& step) {
     const ImportRule* rule = setting_.rules.find("", step.op, setting_.version);
+    // Of what ONNX has had only since later, operators of others have had their own before.
+    if (!rule && !rule_.domain.empty()) rule = setting_.rules.find("", step.op, setting_.rules.newest);
     if (!rule)
       return fail(step.where, fmt::format("no rule says what '{}' is in version {}", step.op, setting_.version)), false;
     ForeignNode node;
@@ -296,20 +299,44 @@ class RuleRunner {
     return true;
   }
 
-  bool run_constant(const ImportStep& step) {
-    const auto found = argument(step.value, step.where);
+  // The dtype and the shape that a step says, as numbers.
+  std::optional<Content> empty_content(const ImportStep& step) {
     const auto dtype_value = argument(step.attributes[0].second, step.where);
     const auto shape_value = argument(step.attributes[1].second, step.where);
-    if (!found || !dtype_value || !shape_value) return false;
+    if (!dtype_value || !shape_value) return std::nullopt;
     const auto dtype = attribute_value(*dtype_value, AttributeType::dtype, ranges());
     const auto extents = attribute_value(*shape_value, AttributeType::dims, ranges());
-    if (!dtype || !extents) return fail(step.where, "the dtype or the shape of a constant is not known"), false;
-    auto content = std::make_shared<Content>();
-    content->dtype = std::get<DType>(*dtype);
+    if (!dtype || !extents) return fail(step.where, "the dtype or the shape of a constant is not known");
+    Content content;
+    content.dtype = std::get<DType>(*dtype);
     for (const Dim& extent : std::get<std::vector<Dim>>(*extents)) {
-      if (!extent.is_constant()) return error("a shape that it needs is known only at run time"), false;
-      content->shape.push_back(extent.constant());
+      if (!extent.is_constant()) return error("a shape that it needs is known only at run time");
+      content.shape.push_back(extent.constant());
     }
+    return content;
+  }
+
+  bool run_bytes(const ImportStep& step) {
+    const auto found = argument(step.value, step.where);
+    auto wanted = empty_content(step);
+    if (!found || !wanted) return false;
+    const ImportedValue* operand = found->as_operand();
+    auto made =
+        operand ? setting_.builder.add_bytes_of(*operand, wanted->dtype, std::move(wanted->shape)) : std::nullopt;
+    if (!made) {
+      const std::string name = text_of(step.value);
+      error(fmt::format("its '{}' must be a weight of the model's, of as many bytes as its attributes say", name));
+      return false;
+    }
+    bindings_[step.outputs[0]] = {std::move(*made)};
+    return true;
+  }
+
+  bool run_constant(const ImportStep& step) {
+    const auto found = argument(step.value, step.where);
+    auto empty = empty_content(step);
+    if (!found || !empty) return false;
+    auto content = std::make_shared<Content>(std::move(*empty));
     const bool floating = info(content->dtype).floating;
     const RuleList items = found->as_list() ? *found->as_list() : RuleList{*found};
     for (const RuleValue& each : items) {

@@ -94,6 +94,27 @@ ImportedValue GraphBuilder::add_stored(std::string_view name, StoredTensor tenso
   return operand;
 }
 
+std::optional<ImportedValue> GraphBuilder::add_bytes_of(const ImportedValue& operand, DType dtype,
+                                                        std::vector<std::int64_t> shape) {
+  const auto remembered = remembered_.find(operand.content.get());
+  const StoredTensor* source = operand.id != no_id ? tensor_of(operand.id) : nullptr;
+  if (!source && remembered != remembered_.end()) source = &remembered->second.second;
+  if (!source || source->length != bytes_of_elements(dtype, element_count(shape))) return std::nullopt;
+  StoredTensor tensor = *source;
+  tensor.key = fmt::format("{}.{}", source->key, info(dtype).name);
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  for (const auto& [value, place] : stored_values_) {
+    const StoredTensor& each = stored_[place];
+    if (each.key == tensor.key && each.shape == tensor.shape) return result_of(value);
+  }
+  while (std::any_of(stored_.begin(), stored_.end(), [&](const auto& each) { return each.key == tensor.key; })) {
+    tensor.key += "_";
+  }
+  const std::string name = names_.claim(tensor.key);
+  return add_stored(name, std::move(tensor));
+}
+
 bool GraphBuilder::add_graph(const Graph& graph, Diagnostics& diagnostics) {
   graph_ = graph;
   ranges_ = ranges_of(graph);

@@ -63,6 +63,9 @@ class GraphBuilder {
   ImportedValue add_input(std::string_view name, TensorType type);
   ImportedValue add_constant(std::string_view name, const Content& content);
   ImportedValue add_stored(std::string_view name, StoredTensor tensor);
+  // The bytes of a constant of the model's as elements of another dtype, as many as fill them: one constant for all who
+  // ask. Nothing where `operand` is no such constant, or has more or fewer bytes.
+  std::optional<ImportedValue> add_bytes_of(const ImportedValue& operand, DType dtype, std::vector<std::int64_t> shape);
 
   // Everything of a graph's file: dims, inputs, constants, state, and its nodes, which are typed. Its weights stay in
   // their file, by the keys that they have. False after an error.

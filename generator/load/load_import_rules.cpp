@@ -16,13 +16,14 @@ namespace {
 
 using Kind = ImportStep::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 7> step_kinds = {{{"op", Kind::op},
-                                                                         {"onnx", Kind::foreign},
-                                                                         {"graph", Kind::graph},
-                                                                         {"let", Kind::let},
-                                                                         {"constant", Kind::constant},
-                                                                         {"check", Kind::check},
-                                                                         {"if", Kind::branch}}};
+constexpr std::array<std::pair<std::string_view, Kind>, 8> step_kinds = {{{"op", Kind::op},
+                                                                          {"onnx", Kind::foreign},
+                                                                          {"graph", Kind::graph},
+                                                                          {"let", Kind::let},
+                                                                          {"constant", Kind::constant},
+                                                                          {"bytes", Kind::bytes},
+                                                                          {"check", Kind::check},
+                                                                          {"if", Kind::branch}}};
 
 class RuleReader {
  public:
@@ -116,7 +117,8 @@ class RuleReader {
       if (const Yaml found = entry.find(key)) head = found, step.kind = kind;
     }
     if (!head) {
-      diagnostics_.error(entry.where(), "a step needs one of the keys op, onnx, graph, let, constant, check and if");
+      diagnostics_.error(entry.where(),
+                         "a step needs one of the keys op, onnx, graph, let, constant, bytes, check and if");
       return step;
     }
     step.where = head.where();
@@ -131,9 +133,11 @@ class RuleReader {
         if (const Yaml be = require_key(entry, "be", "'let'", diagnostics_)) step.value = read_argument(be);
         break;
       case Kind::constant:
+      case Kind::bytes:
         step.value = read_argument(head);
         for (const std::string_view key : {"dtype", "shape"}) {
-          if (const Yaml value = require_key(entry, key, "'constant'", diagnostics_)) {
+          const char* const step_name = step.kind == Kind::bytes ? "'bytes'" : "'constant'";
+          if (const Yaml value = require_key(entry, key, step_name, diagnostics_)) {
             step.attributes.emplace_back(key, read_argument(value));
           }
         }

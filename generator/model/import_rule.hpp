@@ -23,13 +23,13 @@ struct ImportArgument {
 
 // One step of a rule. Names are bound as in a program: a step may bind anew what an earlier one made.
 struct ImportStep {
-  enum class Kind { op, foreign, graph, let, constant, check, branch };
+  enum class Kind { op, foreign, graph, let, constant, bytes, check, branch };
   Kind kind = Kind::op;
   std::string op;                                              // op: kgen's; foreign: the other's; graph: its name
   std::vector<ImportArgument> inputs;                          // op, foreign, graph
-  std::vector<std::string> outputs;                            // op, foreign, graph; let, constant: one
-  std::vector<std::pair<std::string, ImportArgument>> attributes;  // op, foreign; constant: dtype, shape
-  ImportArgument value;                                        // let, constant; check, branch: the condition
+  std::vector<std::string> outputs;                            // op, foreign, graph; let, constant, bytes: one
+  std::vector<std::pair<std::string, ImportArgument>> attributes;  // op, foreign; constant, bytes: dtype, shape
+  ImportArgument value;                                        // let, constant, bytes; check, branch: the condition
   Expression when;                                             // empty: always
   Expression each;                                             // how often, with `i` counting from 0; empty: once
   std::string message;                                         // check: what is not supported where it does not hold

@@ -18,6 +18,7 @@ import yaml
 
 import operator_models
 import own_models
+import runtime_models
 import type_models
 from onnx_files import Model, read_model, read_tensor
 
@@ -267,6 +268,7 @@ def main() -> int:
     parser.add_argument("--make", type=Path, help="write the suite's own models into this folder first")
     parser.add_argument("--draw", type=int, metavar="COUNT", help="draw so many models into this folder first, as draw_models.py says")
     parser.add_argument("--seed", type=int, default=1, help="what they are drawn from")
+    parser.add_argument("--onnxruntime", action="store_true", help="draw operators of ONNX Runtime's own, which it computes")
     parser.add_argument("--draw-with", default=sys.executable, metavar="PYTHON", help="one that has the package onnx")
     parser.add_argument("--unbound", action="store_true", help="bind no input to its value in a test: those that say sizes are dims")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
@@ -286,10 +288,12 @@ def main() -> int:
         own_models.make(options.make)
         type_models.make(options.make)
         operator_models.make(options.make)
+        runtime_models.make(options.make)
     if options.draw:
         drawing = [options.draw_with, "-B", str(Path(__file__).with_name("draw_models.py")), str(options.folder),
                    "--seed", str(options.seed), "--count", str(options.draw)]
-        subprocess.run([*drawing, "--match", options.match], check=True)
+        own = ["--onnxruntime"] if options.onnxruntime else []
+        subprocess.run([*drawing, "--match", options.match, *own], check=True)
     tools = Tools.load(options.tools)
     on_gpu = options.target in ARCHITECTURES
     # The executor runs a GPU's kernels on the CPU, from the sources of the CPU.

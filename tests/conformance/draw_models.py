@@ -1,8 +1,9 @@
 """Draws models of one node each, in the form of ONNX's node tests: any version of any operator that drawn_nodes.py and
 drawn_networks.py know, of any shape, attributes given or left to their defaults, inputs left out, known or given at run
 time, sizes that are symbols, nodes of the model itself, of a branch or of a function. What is expected is what ONNX's
-reference evaluator makes. Needs the package onnx; scripts/conformance takes the folder.
-  draw_models.py FOLDER [--seed N] [--count N] [--match REGEX]"""
+reference evaluator makes; of operators of ONNX Runtime's own, what that makes. Needs the package onnx, or both;
+scripts/conformance takes the folder.
+  draw_models.py FOLDER [--seed N] [--count N] [--match REGEX] [--onnxruntime]"""
 
 import argparse
 import random
@@ -29,6 +30,7 @@ class Input:
     known: bool = False
     batch: bool = False
     weight: bool = False  # may be an initializer
+    always: bool = False  # a weight in each case
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Node:
     attributes: dict = field(default_factory=dict)
     outputs: int = 1
     unused: tuple[int, ...] = ()  # outputs that are left out
+    domain: str = ""
 
 
 class Chance:
@@ -101,7 +104,9 @@ Nodes = tuple[list[onnx.NodeProto], list[onnx.FunctionProto]]
 
 def wrapped(chance: Chance, node: onnx.NodeProto, version: int) -> Nodes:
     """The node as it is, in a branch, or in a function of the model."""
-    form = chance.one_of(["plain"] * 4 + ["branch"] + (["function"] if version >= 15 else []))
+    # ONNX Runtime fails on a function with what it has added to ONNX's own operators.
+    takes_functions = version >= 15 and (node.domain != "" or onnx.defs.has(node.op_type))
+    form = chance.one_of(["plain"] * 4 + ["branch"] + (["function"] if takes_functions else []))
     if form == "branch":
         infos = [helper.make_value_info(name, onnx.TypeProto()) for name in node.output if name]
         then = helper.make_graph([node], "then", [], infos)
@@ -113,7 +118,8 @@ def wrapped(chance: Chance, node: onnx.NodeProto, version: int) -> Nodes:
     if form == "function":
         inputs = [name for name in node.input if name]
         outputs = [name for name in node.output if name]
-        function = helper.make_function("drawn", "Drawn", inputs, outputs, [node], [helper.make_opsetid("", version)])
+        opsets = [helper.make_opsetid("", version), *([helper.make_opsetid(node.domain, 1)] if node.domain else [])]
+        function = helper.make_function("drawn", "Drawn", inputs, outputs, [node], opsets)
         call = helper.make_node("Drawn", inputs, [f"{name}_out" for name in outputs], domain="drawn")
         return [call], [function]
     renamed = onnx.NodeProto()
@@ -132,7 +138,7 @@ def model_of(chance: Chance, node: Node, version: int) -> tuple[onnx.ModelProto,
     while names and not names[-1]:
         names.pop()
     results = ["" if i in node.unused else f"y{i}" for i in range(node.outputs)]
-    nodes, functions = wrapped(chance, helper.make_node(node.op, names, results, **node.attributes), version)
+    nodes, functions = wrapped(chance, helper.make_node(node.op, names, results, domain=node.domain, **node.attributes), version)
     infos, weights, constants, given = [], [], [], []
     shapes = symbolic(chance, node)
     for i, each in enumerate(node.inputs):
@@ -140,7 +146,7 @@ def model_of(chance: Chance, node: Node, version: int) -> tuple[onnx.ModelProto,
             continue
         tensor = numpy_helper.from_array(each.array, f"x{i}")
         where = chance.one_of(["weight", "constant", "input"]) if each.known else "input"
-        if each.weight and chance.some():
+        if each.weight and (each.always or chance.some()):
             where = "weight"
         if where == "weight":
             weights.append(tensor)
@@ -151,15 +157,23 @@ def model_of(chance: Chance, node: Node, version: int) -> tuple[onnx.ModelProto,
             given.append((f"x{i}", each.array))
     outputs = [helper.make_value_info(f"{name}_out", onnx.TypeProto()) for name in results if name]
     graph = helper.make_graph([*constants, *nodes], "drawn", infos, outputs, weights)
-    opsets = [helper.make_opsetid("", version), *([helper.make_opsetid("drawn", 1)] if functions else [])]
+    domains = [*(["drawn"] if functions else []), *([node.domain] if node.domain else [])]
+    opsets = [helper.make_opsetid("", version), *(helper.make_opsetid(domain, 1) for domain in domains)]
     return helper.make_model(graph, opset_imports=opsets, functions=functions), given
 
 
-def write(folder: Path, model: onnx.ModelProto, given: Given) -> None:
-    """The model beside its inputs, and the outputs that the reference evaluator makes of them."""
+Evaluator = Callable[[onnx.ModelProto, dict[str, np.ndarray]], list[np.ndarray]]
+
+
+def by_reference(model: onnx.ModelProto, values: dict[str, np.ndarray]) -> list[np.ndarray]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        results = ReferenceEvaluator(model).run(None, dict(given))
+        return ReferenceEvaluator(model).run(None, values)
+
+
+def write(folder: Path, model: onnx.ModelProto, given: Given, evaluate: Evaluator) -> None:
+    """The model beside its inputs, and the outputs that the evaluator makes of them."""
+    results = evaluate(model, dict(given))
     expected = [(info.name, np.asarray(each)) for info, each in zip(model.graph.output, results)]
     del model.graph.output[:]
     for name, array in expected:
@@ -190,31 +204,55 @@ def until(op: str, since: int) -> int:
 Drawer = Callable[[Chance, str, int], Node]
 
 
-def main() -> None:
+def draw_onnx(chance: Chance, match: str, number: int) -> tuple[Node, int]:
+    """A node of one of ONNX's operators, and the version of the operator set: each operator once, and then any."""
     import drawn_networks
     import drawn_nodes
 
     drawers = drawn_nodes.DRAWERS | drawn_networks.DRAWERS
+    operators = [op for op in sorted(drawers) if re.search(match, op) and versions_of(op)]
+    op = operators[number] if number < len(operators) else chance.one_of(operators)
+    since = chance.one_of(versions_of(op))
+    version = chance.integer(since, until(op, since) - 1)
+    return drawers[op](chance, op, version), version
+
+
+def draw_onnxruntime(chance: Chance, match: str, number: int) -> tuple[Node, int]:
+    """The same of ONNX Runtime's operators, which have one version, beside any of ONNX's that it can have."""
+    import drawn_onnxruntime as own
+
+    operators = [op for op in sorted(own.DRAWERS) if re.search(match, op)]
+    op = operators[number] if number < len(operators) else chance.one_of(operators)
+    version = chance.integer(15, 21)
+    node = own.DRAWERS[op](chance, op, version)
+    node.domain = "" if op in own.OF_ONNX else own.DOMAIN
+    return node, version
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--match", default="", help="a regular expression that the operators' names match")
+    parser.add_argument("--onnxruntime", action="store_true", help="operators of ONNX Runtime's own, computed by it")
     options = parser.parse_args()
-    operators = [op for op in sorted(drawers) if re.search(options.match, op) and versions_of(op)]
+    draw, evaluate = draw_onnx, by_reference
+    if options.onnxruntime:
+        from drawn_onnxruntime import evaluate
+
+        draw = draw_onnxruntime
     shutil.rmtree(options.folder, ignore_errors=True)
     refused: dict[str, str] = {}
     for number in range(options.count):
         chance = Chance(options.seed * 1_000_003 + number)
-        op = operators[number] if number < len(operators) else chance.one_of(operators)
-        since = chance.one_of(versions_of(op))
-        version = chance.integer(since, until(op, since) - 1)
-        folder = options.folder / f"drawn_{options.seed}_{number}_{op}_{version}"
+        node, version = draw(chance, options.match, number)
+        folder = options.folder / f"drawn_{options.seed}_{number}_{node.op}_{version}"
         try:
-            write(folder, *model_of(chance, drawers[op](chance, op, version), version))
-        except Exception as error:  # the reference evaluator has limits, and bugs, of its own
+            write(folder, *model_of(chance, node, version), evaluate)
+        except Exception as error:  # evaluators have limits, and bugs, of their own
             shutil.rmtree(folder, ignore_errors=True)
-            refused[f"{op} {version}"] = f"{type(error).__name__}: {error}".splitlines()[0]
+            refused[f"{node.op} {version}"] = f"{type(error).__name__}: {error}".splitlines()[0]
     for name, why in sorted(refused.items()):
         print(f"not evaluated: {name}: {why[:140]}")
     print(f"{len(list(options.folder.iterdir()))} models in {options.folder}")

@@ -61,15 +61,16 @@ def attribute(name: str, value: int | float | str | list[int]) -> bytes:
     return field(1, name) + b"".join(field(8, each) for each in value) + field(20, 7)
 
 
-def node(op: str, inputs: list[str], outputs: list[str], **attributes: int | float | str | list[int]) -> bytes:
+def node(op: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: int | float | str | list[int]) -> bytes:
     return (b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs) + field(4, op)
-            + b"".join(field(5, attribute(name, value)) for name, value in attributes.items()))
+            + field(7, domain) + b"".join(field(5, attribute(name, value)) for name, value in attributes.items()))
 
 
 def model(nodes: list[bytes], inputs: list[bytes], outputs: list[bytes], weights: list[bytes], version: int) -> bytes:
     graph = (b"".join(field(1, each) for each in nodes) + field(2, "g") + b"".join(field(5, each) for each in weights)
              + b"".join(field(11, each) for each in inputs) + b"".join(field(12, each) for each in outputs))
-    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, version))
+    opsets = (field(1, "") + field(2, version), field(1, "com.microsoft") + field(2, 1))
+    return field(1, 8) + field(7, graph) + b"".join(field(8, each) for each in opsets)
 
 
 Arrays = dict[str, np.ndarray]
