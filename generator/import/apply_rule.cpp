@@ -324,8 +324,8 @@ class RuleRunner {
     auto made =
         operand ? setting_.builder.add_bytes_of(*operand, wanted->dtype, std::move(wanted->shape)) : std::nullopt;
     if (!made) {
-      const std::string name = text_of(step.value);
-      error(fmt::format("its '{}' must be a weight of the model's, of as many bytes as its attributes say", name));
+      const std::string name = operand && !operand->name.empty() ? operand->name : text_of(step.value);
+      error(fmt::format("'{}' must be a weight of the model's, of as many bytes as its attributes say", name));
       return false;
     }
     bindings_[step.outputs[0]] = {std::move(*made)};

@@ -85,6 +85,28 @@ outputs: [y]
   CHECK(casts_left("[bf16, f8e4m3]", "source") == 2);  // it takes the casts, and what is ahead of them
 }
 
+TEST_CASE("on a CPU what a kernel unpacks at each call lies as it walks it") {
+  const auto copies = [](const std::string& codes, const std::string& scales, const std::string& target) {
+    Fixture f;
+    const Module module = f.prepare("graph: g\ndims: {M: 1..8}\n" + target +
+                                    "inputs: {x: \"f32[M, 512]\"}\nconstants:\n  q: {type: \"" + codes +
+                                    "\", file: w.safetensors, key: q}\n  s: {type: \"" + scales +
+                                    "\", file: w.safetensors, key: s}\n" + R"(nodes:
+- {op: cast, in: q, out: codes, to: f32}
+- {op: sub, in: [codes, 8], out: steps}
+- {op: mul, in: [steps, s], out: groups}
+- {op: reshape, in: groups, out: rows, shape: [256, 512]}
+- {op: linear, in: [x, rows], out: y}
+outputs: [y]
+)");
+    REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    return count_role(module.main, OpRole::copy);
+  };
+  CHECK(copies("u4[256, 16, 32]", "f32[256, 16, 1]", "") == 2);
+  CHECK(copies("u4[256, 16, 32]", "f32[]", "") == 1);
+  CHECK(copies("u8[256, 16, 32]", "f32[256, 16, 1]", "") == 0);  // made once, at load, and packed then
+}
+
 TEST_CASE("parts of a concat that nothing here makes are copied; what a node makes is written in place") {
   Fixture f;
   const Module module = f.prepare(R"(

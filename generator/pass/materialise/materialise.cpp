@@ -206,13 +206,19 @@ bool can_be_written(const Graph& graph, ValueId value, const Strides& strides) {
   return !calls_kernel(node) || leading_axes_merge(graph, value, strides, node.kernel->results[made.index].rank);
 }
 
-// Whether neighbours along the last axis are neighbours in memory. Results that are stored far apart, one element at a
-// time, cost more than to write them densely and to turn them in blocks after that.
-bool keeps_neighbours(const Shape& shape, const Strides& strides) {
+// How far apart in memory neighbours along the last axis are.
+Dim distance_of_neighbours(const Shape& shape, const Strides& strides) {
   for (std::size_t axis = shape.size(); axis-- > 0;) {
-    if (shape[axis] != Dim(1)) return strides[axis] == Dim(1) || strides[axis] == Dim(-1);
+    if (shape[axis] != Dim(1)) return strides[axis];
   }
-  return true;
+  return Dim(1);
+}
+
+// Results that are stored far apart, one element at a time, cost more than to write them densely and to turn them in
+// blocks after that.
+bool keeps_neighbours(const Shape& shape, const Strides& strides) {
+  const Dim distance = distance_of_neighbours(shape, strides);
+  return distance == Dim(1) || distance == Dim(-1);
 }
 
 // Lets the node behind the views that `value` is of another value write through them, into the memory of `value`, and
@@ -393,6 +399,32 @@ void absorb_widening_casts(Graph& graph, const DimRanges& ranges) {
   drop_unused_values(graph);
 }
 
+// Rule: on a CPU, constants of which a kernel unpacks a weight at each call lie as it walks them: where a view shows one
+// across its lines, that is copied, at load. A GPU's kernels read such weights down their columns.
+void turn_weights(Graph& graph, Copies& copies) {
+  if (graph.target != TargetKind::cpu) return;
+  const LoadValues load(graph);
+  const std::vector<Strides> strides = layouts(graph);
+  std::unordered_set<ValueId> unpacked;  // of constants alone, at each call
+  const auto follows = [&](ValueId id) { return id == no_id || load.contains(id) || unpacked.contains(id); };
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    const bool is_elementwise = std::holds_alternative<Elementwise>(node.kind);
+    const bool goes_on = is_elementwise || std::holds_alternative<IndexMap>(node.kind);
+    if (!goes_on || load.contains(node.outputs[0])) continue;
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), follows)) continue;
+    unpacked.insert(node.outputs[0]);
+    for (std::size_t i = 0; is_elementwise && i < node.inputs.size(); ++i) {
+      const ValueId input = graph.nodes[id].inputs[i];
+      if (input == no_id || !plain_view(graph, input)) continue;
+      const Dim distance = distance_of_neighbours(graph.type(input).shape, strides[input]);
+      if (distance == Dim(0) || distance == Dim(1)) continue;
+      const ValueId copy = copies.insert(input, id, graph.nodes[id].where);
+      graph.nodes[id].inputs[i] = copy;
+    }
+  }
+}
+
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, const DimRanges& ranges,
                        Diagnostics& diagnostics) {
   Copies copies(graph, copy, ops.kernel_of(copy));
@@ -405,6 +437,8 @@ void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, const
   copies.finish();
   copy_parts_out_of_order(graph, copies, ranges);
   copy_awkward_operands(graph, copies);
+  copies.finish();
+  turn_weights(graph, copies);
   copies.finish();
 }
 
