@@ -218,7 +218,7 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
         barrier->arrive_and_expect(1024);
         gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);
       }),
-      "leaves while the copy engine still brings tiles to it"));
+      "leaves while something is still on its way to its shared memory"));
 }
 
 #endif

@@ -186,7 +186,7 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
       }
     }
     barrier.complete(bytes);
-  });
+  }, rank);
 }
 }  // namespace detail
 
@@ -244,6 +244,20 @@ void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (
     for (int axis = 1; axis < Rank - 1; ++axis) pixel[axis] += moved[axis];
     return pixel;
   });
+}
+
+template <class Word>
+void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {
+  if (!holds) return;
+  simt::require_begun();
+  auto* there = static_cast<Word*>(simt::reach_shared(to, rank));
+  auto* arrival = static_cast<Mbarrier*>(simt::reach_shared(&barrier, rank));
+  arrival->expect(0);  // it has been made
+  std::memset(there, 0xff, sizeof(word));
+  simt::do_late([=] {
+    std::memcpy(there, &word, sizeof(word));
+    arrival->complete(static_cast<int>(sizeof(word)));
+  }, rank);
 }
 
 inline std::uint64_t descriptor(const void* tile, int leading, int stride) {
