@@ -30,9 +30,10 @@ class SentSums {
     }
     begin_.arrive();
   }
-  // Threads that put no sums, before they leave.
-  KGEN_FN void end() const {
-    if (blocks_ > 1) await_others();
+  // All threads: before they send sums, or leave. Other blocks have begun.
+  KGEN_FN void await_others() const {
+    if (blocks_ == 1) return;
+    begin_.wait();
   }
 
   // Those of a tile of `Count` products.
@@ -81,10 +82,8 @@ class SentSums {
         }
       }
     }
-    // Waits for what other blocks send.
-    KGEN_FN void await() const {
-      if (blocks_ > 1) to_.arrived_[0].wait(0);
-    }
+    // Whose first phase ends when all blocks' sums have come, where blocks share the tile.
+    KGEN_FN Mbarrier& arrival() const { return *to_.arrived_; }
     template <int>
     KGEN_FN Share share(int, int) const {
       return {numbers_[1], numbers_[2]};
@@ -135,8 +134,6 @@ class SentSums {
   };
 
  private:
-  KGEN_FN void await_others() const { begin_.wait(); }
-
   Sum* sums_;
   Mbarrier* arrived_;
   int blocks_;

@@ -210,16 +210,19 @@ class SumsKept {
   struct Tile : Matmul::Kept::template Tile<Count> {
     KGEN_FN explicit Tile(const SumsKept& to) : Matmul::Kept::template Tile<Count>(to.kept_) {}
   };
-  KGEN_FN void end() const { kept_.end(); }
+  KGEN_FN void end() const { kept_.await_others(); }
   template <int Count, class Emit>
   KGEN_FN void meet(const Tile<Count>& tile, const typename Matmul::OwnSums& sums, bool multiplies, const Emit& emit) {
     if (!multiplies) return;
     tile.put(sums, Matmul::first_column());
-    // By a number that the compiler knows: else it takes all 16 of a block.
-    if (blocks_ == 1) multiplying_.wait(0);
-    tile.await();
+    if (blocks_ == 1) {
+      multiplying_.wait(0);  // by a number that the compiler knows: else it takes all 16 of a block
+    } else {
+      tile.arrival().wait(0);
+    }
     emit(tile);
-    if (blocks_ == 1) multiplying_.wait(0);
+    if (blocks_ > 1) return;
+    multiplying_.wait(0);
   }
 
  private:
