@@ -151,19 +151,19 @@ KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, con
 }
 
 // By the word's own type: as another one sums that a product still writes would be read.
-#define KGEN_SEND(Word, Register)                                                                           \
-  KGEN_FN void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {                   \
-    asm volatile(                                                                                           \
-        "{\n.reg .b32 there, arrival;\n"                                                                    \
-        ".reg .pred holds;\n"                                                                               \
-        "setp.ne.b32 holds, %4, 0;\n"                                                                       \
-        "mapa.shared::cluster.u32 there, %0, %3;\n"                                                         \
-        "mapa.shared::cluster.u32 arrival, %2, %3;\n"                                                       \
-        "@holds st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [there], %1, [arrival];\n}"  \
-        :                                                                                                   \
-        : "r"(shared_address(to)), Register(word), "r"(shared_address(&barrier)), "r"(rank),                \
-          "r"(static_cast<int>(holds))                                                                      \
-        : "memory");                                                                                        \
+#define KGEN_SEND(Word, Register)                                                                          \
+  KGEN_FN void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {                  \
+    asm volatile(                                                                                          \
+        "{\n.reg .b32 there, arrival;\n"                                                                   \
+        ".reg .pred holds;\n"                                                                              \
+        "setp.ne.b32 holds, %4, 0;\n"                                                                      \
+        "mapa.shared::cluster.u32 there, %0, %3;\n"                                                        \
+        "mapa.shared::cluster.u32 arrival, %2, %3;\n"                                                      \
+        "@holds st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [there], %1, [arrival];\n}" \
+        :                                                                                                  \
+        : "r"(shared_address(to)), Register(word), "r"(shared_address(&barrier)), "r"(rank),               \
+          "r"(static_cast<int>(holds))                                                                     \
+        : "memory");                                                                                       \
   }
 KGEN_SEND(float, "f")
 KGEN_SEND(std::int32_t, "r")

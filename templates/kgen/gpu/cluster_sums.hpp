@@ -8,8 +8,8 @@
 
 namespace kgen::gpu {
 
-// The share that a block of a cluster has of the results of a tile, in pieces of 4 neighbours of a row, of which each row
-// has so many.
+// The share that a block of a cluster has of the results of a tile, in pieces of 4 neighbours of a row, of which each
+// row has so many.
 inline constexpr int piece_lanes = 4;
 template <int OfRow>
 struct PieceShare {
@@ -142,8 +142,8 @@ struct ClusterResults {
                          KGEN_LAMBDA { partial.add(sums, count, rows, places, blocks); };
     constexpr int at_once = Sums::rows <= 16 ? 2 : 4;  // few rows have no more for a thread
     constexpr int own = Columns / static_cast<int>(sizeof...(I));
-    emit_added<Whole, own, at_once, typename Sums::Sum>(
-        add, c, origin, static_cast<int>(extents[1]), {share.first, share.end, thread_index(), Threads}, products);
+    emit_added<Whole, own, at_once, typename Sums::Sum>(add, c, origin, static_cast<int>(extents[1]),
+                                                        {share.first, share.end, thread_index(), Threads}, products);
   }
 
   // The same as the sink takes them.

@@ -82,8 +82,11 @@ class SentSums {
         }
       }
     }
-    // Whose first phase ends when all blocks' sums have come, where blocks share the tile.
-    KGEN_FN Mbarrier& arrival() const { return *to_.arrived_; }
+    // Waits for what all blocks send, where they share the tile.
+    KGEN_FN void await() const {
+      if (blocks_ == 1) return;
+      to_.arrived_[0].wait(0);
+    }
     template <int>
     KGEN_FN Share share(int, int) const {
       return {numbers_[1], numbers_[2]};

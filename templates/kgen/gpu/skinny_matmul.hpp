@@ -215,17 +215,19 @@ class SumsKept {
   KGEN_FN void meet(const Tile<Count>& tile, const typename Matmul::OwnSums& sums, bool multiplies, const Emit& emit) {
     if (!multiplies) return;
     tile.put(sums, Matmul::first_column());
-    if (blocks_ == 1) {
-      multiplying_.wait(0);  // by a number that the compiler knows: else it takes all 16 of a block
-    } else {
-      tile.arrival().wait(0);
-    }
+    await_each_other();
+    tile.await();
     emit(tile);
-    if (blocks_ > 1) return;
-    multiplying_.wait(0);
+    await_each_other();
   }
 
  private:
+  // Threads that multiply, where no other block shares their tiles.
+  KGEN_FN void await_each_other() {
+    if (blocks_ > 1) return;
+    multiplying_.wait(0);  // by a number that the compiler knows: else it takes all 16 of a block
+  }
+
   typename Matmul::Kept kept_;
   NamedBarriers<1> multiplying_;
   int blocks_;

@@ -165,7 +165,7 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
   simt::access(map.memory.data, 16);
   std::memset(to, 0xff, static_cast<std::size_t>(bytes));
-  simt::do_late([=, &barrier] {
+  const auto bring = [=, &barrier] {
     const BoxedMemory<TensorMap::most_axes>& memory = map.memory;
     const auto size = static_cast<std::size_t>(map.element_bytes);
     for (int line = 0; line < lines; ++line) {
@@ -186,7 +186,8 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
       }
     }
     barrier.complete(bytes);
-  }, rank);
+  };
+  simt::do_late(bring, rank);
 }
 }  // namespace detail
 
@@ -254,10 +255,11 @@ void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {
   auto* arrival = static_cast<Mbarrier*>(simt::reach_shared(&barrier, rank));
   arrival->expect(0);  // it has been made
   std::memset(there, 0xff, sizeof(word));
-  simt::do_late([=] {
+  const auto bring = [=] {
     std::memcpy(there, &word, sizeof(word));
     arrival->complete(static_cast<int>(sizeof(word)));
-  }, rank);
+  };
+  simt::do_late(bring, rank);
 }
 
 inline std::uint64_t descriptor(const void* tile, int leading, int stride) {
