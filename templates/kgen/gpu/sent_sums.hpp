@@ -61,8 +61,8 @@ class SentSums {
       blocks_of_piece_[0] = 1.0f / static_cast<float>(each());
       settle(blocks_of_piece_);
       constexpr int bytes = Count * piece_lanes * static_cast<int>(sizeof(Sum));
-      if (thread_index() == 0) to_.arrived_->arrive_and_expect((share.end - share.first) * blocks_ * bytes);
       to_.await_others();
+      if (thread_index() == 0) to_.arrived_->arrive_and_expect((share.end - share.first) * blocks_ * bytes);
     }
     // A warpgroup: its sums of 64 columns from `column` on, to where they are added up: as wgmma leaves them, with
     // columns for rows.
