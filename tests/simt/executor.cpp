@@ -26,6 +26,7 @@ struct Thread {
   std::uint32_t word = 0;     // what it passes
   int source = 0;             // the lane it reads
   bool waited = false;        // for what is ahead of the kernel
+  bool knows_begun = false;   // that all blocks of the cluster have begun
   std::function<bool()> come;                                       // what it waits for, where it is `waiting`
   std::vector<std::vector<std::function<void()>>> products = {{}};  // under way: groups, the last of which is open
 };
@@ -55,6 +56,12 @@ struct Reader {
   int thread = 0;
 };
 
+// Work that is done without a thread, and the block whose memory it writes.
+struct Late {
+  std::function<void()> work;
+  const Block* to;
+};
+
 // One block while it runs.
 struct Block {
   const Launch& launch;
@@ -66,9 +73,10 @@ struct Block {
   std::vector<Thread> threads;
   std::vector<Arrival> arrivals;  // [first lane of the group][logarithm of its width]
   int current = 0;
-  std::size_t left = 0;  // threads that have left the kernel
+  std::size_t left = 0;   // threads that have left the kernel
+  std::size_t begun = 0;  // that have said that they began
   Reader reader;
-  std::vector<std::function<void()>> late;  // what is under way without a thread
+  std::vector<Late> late;  // what its threads asked for, and is under way
   jmp_buf scheduler;
   std::string error;  // empty: none
 };
@@ -98,6 +106,13 @@ void switch_to_scheduler() {
   if (_setjmp(fiber.here) == 0) _longjmp(running->scheduler, 1);
 }
 
+// Whether something is on its way to the block.
+bool is_awaited_by(const Block& block) {
+  return std::any_of(block.cluster->begin(), block.cluster->end(), [&](const Block& other) {
+    return std::any_of(other.late.begin(), other.late.end(), [&](const Late& late) { return late.to == &block; });
+  });
+}
+
 // The thread that runs has come to the kernel's end.
 void leave(Block& block) {
   Thread& thread = block.threads[static_cast<std::size_t>(block.current)];
@@ -110,6 +125,8 @@ void leave(Block& block) {
   } else if (block.left == block.threads.size() && block.reader.block != nullptr) {
     block.error = text("leaves while thread ", block.reader.thread, " of block ", block.reader.block->index,
                        " may still read its shared memory: no barrier of the cluster came between");
+  } else if (block.left == block.threads.size() && is_awaited_by(block)) {
+    block.error = "leaves while something is still on its way to its shared memory";
   }
 }
 
@@ -208,7 +225,10 @@ bool open_cluster_barrier(std::vector<Block>& cluster) {
     }
   }
   for (Block& block : cluster) {
-    for (Thread& thread : block.threads) thread.state = State::ready;
+    for (Thread& thread : block.threads) {
+      thread.state = State::ready;
+      thread.knows_begun = true;
+    }
     block.reader = {};
   }
   return true;
@@ -253,9 +273,9 @@ bool do_one_late(std::vector<Block>& cluster, std::mt19937& generator) {
     std::size_t chosen = 0;
     if (device().order == Order::reverse) chosen = block.late.size() - 1;
     if (device().order == Order::shuffled) chosen = generator() % block.late.size();
-    const std::function<void()> work = std::move(block.late[chosen]);
+    const Late late = std::move(block.late[chosen]);
     block.late.erase(block.late.begin() + static_cast<std::ptrdiff_t>(chosen));
-    work();
+    late.work();
     return true;
   }
   return false;
@@ -330,7 +350,6 @@ void run_cluster(const Launch& launch, const std::function<void()>& body, std::i
     if (finished && !shared[rank].intact()) {
       block.error = text("wrote past the ", launch.shared_bytes, " bytes of shared memory");
     }
-    if (finished && !block.late.empty()) block.error = "leaves while the copy engine still brings tiles to it";
     if (block.error.empty()) continue;
     for (const auto& fiber : all_fibers) fiber->started = false;  // their stacks are of no use any more
     throw Error(text(launch.name, ": block ", block.index, ": ", block.error));
@@ -431,6 +450,22 @@ void cluster_barrier(Place place) {
   switch_to_scheduler();
 }
 
+void cluster_arrive() { ++running->begun; }
+
+void cluster_await(Place place) {
+  if (device().omits && device().omits(place)) return;
+  const std::vector<Block>& cluster = *running->cluster;
+  wait_until(place, [&cluster] {
+    return std::all_of(cluster.begin(), cluster.end(),
+                       [](const Block& block) { return block.begun == block.threads.size(); });
+  });
+  this_thread().knows_begun = true;
+}
+
+void require_begun() {
+  if (!this_thread().knows_begun) fail("sends to another block of the cluster, which may not have begun");
+}
+
 namespace {
 // The block of the cluster, and what `memory`, of this block's shared memory, is there.
 struct Reached {
@@ -517,7 +552,10 @@ void wait_until(Place place, std::function<bool()> come) {
   switch_to_scheduler();
 }
 
-void do_late(std::function<void()> work) { running->late.push_back(std::move(work)); }
+void do_late(std::function<void()> work, int rank) {
+  const Block& to = rank < 0 ? *running : (*running->cluster)[static_cast<std::size_t>(rank)];
+  running->late.push_back({std::move(work), &to});
+}
 
 void begin_product(std::function<void()> work) { this_thread().products.back().push_back(std::move(work)); }
 

@@ -456,7 +456,7 @@ struct Guards {
 };
 Guards guards_declared() {
   const std::regex guard(gpu::most_cluster_blocks > 1
-                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay|std::conditional_t<.*Phase>) \w+;|const SumsPhase<|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
+                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay|std::conditional_t<.*Phase>) \w+;|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
@@ -464,6 +464,7 @@ Guards guards_declared() {
                                              "tile_pipeline.hpp",
                                              "skinny_attention.hpp",
                                              "skinny_matmul.hpp",
+                                             "sent_sums.hpp",
                                              "square_matmul.hpp",
                                              "wide_matmul.hpp",
                                              "streamed_matmul.hpp",

@@ -218,7 +218,69 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
         barrier->arrive_and_expect(1024);
         gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);
       }),
-      "leaves while the copy engine still brings tiles to it"));
+      "leaves while something is still on its way to its shared memory"));
+}
+
+namespace {
+
+// Two threads of each of two blocks of a cluster send a word to the other, or one of them alone does. What is found
+// there, having waited for it or not, if they had waited until both have begun, or not; and what the executor says.
+std::string send_to_each_other(bool awaits_others, bool sends_both, bool waits, std::vector<float>& found) {
+  found.assign(2, 0);
+  const auto body = [&] {
+    gpu::SharedMemory memory;
+    auto* words = memory.take<float>(2);
+    auto* arrived = memory.take<gpu::Mbarrier>(1);
+    const gpu::ClusterBegin begins;
+    const int thread = gpu::thread_index(), rank = gpu::cluster_rank(), own = static_cast<int>(gpu::block_index());
+    {
+      const gpu::BlockPhase making;
+      if (thread == 0) {
+        arrived->init(1);
+        arrived->arrive_and_expect(8);
+      }
+    }
+    begins.arrive();
+    if (awaits_others) begins.wait();
+    if (thread == 5 || sends_both) {
+      gpu::send_where(thread == 5 || thread == 9, words + (thread == 9), 1.0f + static_cast<float>(rank), *arrived,
+                      1 - rank);
+    }
+    if (!waits) {
+      if (thread == 0) found[static_cast<std::size_t>(own)] = words[0];
+      return;
+    }
+    arrived->wait(0);
+    if (thread == 0) found[static_cast<std::size_t>(own)] = words[0] + words[1];
+  };
+  try {
+    simt::run({.name = "test", .blocks = 2, .threads = 32, .shared_bytes = 64, .cluster = 2}, body);
+  } catch (const simt::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("warpgroups: words that blocks of a cluster send each other come late, and to who has begun and waits") {
+  const simt::Device before = simt::device();
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    simt::device().order = order;
+    std::vector<float> found;
+    const auto problem = [&](bool awaits_others, bool sends_both, bool waits, const std::string& what) {
+      const std::string text = send_to_each_other(awaits_others, sends_both, waits, found);
+      INFO(text);
+      CHECK(text.find(what) != std::string::npos);
+    };
+    CHECK(send_to_each_other(true, true, true, found) == "");
+    CHECK(found == std::vector<float>{4, 2});
+    problem(true, false, true, " for what nobody does");  // half of the bytes
+    problem(true, true, false, "shared memory");          // of a block that leaves, or has left
+    CHECK((std::isnan(found[0]) || std::isnan(found[1])));
+    problem(false, true, true, "sends to another block of the cluster, which may not have begun");
+  }
+  simt::device() = before;
 }
 
 #endif

@@ -150,6 +150,25 @@ KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, con
       : "memory");
 }
 
+// By the word's own type: as another one sums that a product still writes would be read.
+#define KGEN_SEND(Word, Register)                                                                          \
+  KGEN_FN void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {                  \
+    asm volatile(                                                                                          \
+        "{\n.reg .b32 there, arrival;\n"                                                                   \
+        ".reg .pred holds;\n"                                                                              \
+        "setp.ne.b32 holds, %4, 0;\n"                                                                      \
+        "mapa.shared::cluster.u32 there, %0, %3;\n"                                                        \
+        "mapa.shared::cluster.u32 arrival, %2, %3;\n"                                                      \
+        "@holds st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [there], %1, [arrival];\n}" \
+        :                                                                                                  \
+        : "r"(shared_address(to)), Register(word), "r"(shared_address(&barrier)), "r"(rank),               \
+          "r"(static_cast<int>(holds))                                                                     \
+        : "memory");                                                                                       \
+  }
+KGEN_SEND(float, "f")
+KGEN_SEND(std::int32_t, "r")
+#undef KGEN_SEND
+
 KGEN_FN void ask_ahead(const TensorMap& map, int x, int y) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" : : "l"(&map), "r"(x), "r"(y) : "memory");
 }
@@ -388,6 +407,8 @@ template <int Blocks>
 KGEN_FN void copy_tile_to_all(void*, const TensorMap&, Mbarrier&, int, int) {}
 template <int Rank>
 KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank], const int (&)[Rank - 2]) {}
+template <class Word>
+KGEN_FN void send_where(bool, Word*, Word, Mbarrier&, int) {}
 KGEN_FN void ask_ahead(const TensorMap&, int, int) {}
 KGEN_FN void fence_async_proxy() {}
 KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return holds; }

@@ -66,6 +66,13 @@ class ClusterStay {
   Where where_;
 };
 
+// That all blocks of a cluster have begun: each thread says so, and waits for it later, both once.
+class ClusterBegin {
+ public:
+  KGEN_FN void arrive() const { cluster_arrive(); }
+  KGEN_FN void wait(Where where = Where::here()) const { cluster_await(where); }
+};
+
 // The bytes of shared memory that `count` elements take: pieces begin at multiples of 16.
 template <class T>
 KGEN_FN constexpr std::int64_t shared_bytes(std::int64_t count) {

@@ -8,6 +8,25 @@
 
 namespace kgen::gpu {
 
+// The share that a block of a cluster has of the results of a tile, in pieces of 4 neighbours of a row, of which each
+// row has so many.
+inline constexpr int piece_lanes = 4;
+template <int OfRow>
+struct PieceShare {
+  static constexpr int of_row = OfRow;
+  int first, end;
+
+  KGEN_FN static int each(int rows, int blocks) { return (rows * of_row + blocks - 1) / blocks; }
+  KGEN_FN static PieceShare of(int rows, int blocks) { return of_each(each(rows, blocks), rows); }
+  // The same, of so many pieces for each block, but for the last ones.
+  KGEN_FN static PieceShare of_each(int each, int rows) {
+    const int all = rows * of_row, begin = cluster_rank() * each, first = begin < all ? begin : all;
+    return {first, first + each < all ? first + each : all};
+  }
+  KGEN_FN int first_row() const { return first / of_row; }
+  KGEN_FN int end_row() const { return (end + of_row - 1) / of_row; }
+};
+
 // What the blocks of a cluster have each of a tile's sums, of Rows x Columns: each writes its own to its shared memory,
 // or each of its Teams does, and adds up a part of all of them, always in the same order.
 template <int Rows, int Columns, int Teams = 1, class Element = float>
@@ -28,6 +47,11 @@ class ClusterSums {
     Sum* to = at(thread % 4 * 2, column + thread / wave_size * 16 + thread % wave_size / 4);
     KGEN_UNROLL
     for (int i = 0; i < Rows / 2; ++i) to[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = sums[i];
+  }
+  // The share that this block gives the sink.
+  template <int OfRow>
+  KGEN_FN PieceShare<OfRow> share(int rows, int blocks) const {
+    return PieceShare<OfRow>::of(rows, blocks);
   }
   // The sums of `count` runs of W columns, each from a row's place on, added up over `blocks`. Neighbouring threads
   // have neighbouring columns: another block's shared memory is slow but for whole lines. Each block begins with its
@@ -101,17 +125,9 @@ struct ClusterDepth {
 // all blocks are there.
 template <int Columns, int Threads>
 struct ClusterResults {
-  // This block's share of the results of a tile of `Count` products and so many rows, in pieces of 4 neighbours of a
-  // row.
+  // This block's share of the results of a tile of `Count` products.
   template <int Count>
-  struct Share {
-    static constexpr int own = Columns / Count, of_row = own / 4;
-    int first, end;
-    KGEN_FN Share(int rows, int blocks)
-        : first(rows * of_row * cluster_rank() / blocks), end(rows * of_row * (cluster_rank() + 1) / blocks) {}
-    KGEN_FN int first_row() const { return first / of_row; }
-    KGEN_FN int end_row() const { return (end + of_row - 1) / of_row; }
-  };
+  using Share = PieceShare<Columns / Count / piece_lanes>;
 
   // That share of a tile that begins at `origin`, to the sink, as far as `extents`: Whole vectors of them, or one by
   // one.
@@ -120,12 +136,14 @@ struct ClusterResults {
                            std::integer_sequence<int, I...> products) {
     using Own = Share<static_cast<int>(sizeof...(I))>;
     const std::int64_t left = extents[0] - origin[0];
-    const Own share(left < Sums::rows ? static_cast<int>(left) : Sums::rows, blocks);
+    const int rows_left = left < Sums::rows ? static_cast<int>(left) : Sums::rows;
+    const Own share = partial.template share<Own::of_row>(rows_left, blocks);
     const auto add = [&](auto& sums, int count, const auto& rows, const auto& places)
                          KGEN_LAMBDA { partial.add(sums, count, rows, places, blocks); };
     constexpr int at_once = Sums::rows <= 16 ? 2 : 4;  // few rows have no more for a thread
-    emit_added<Whole, Own::own, at_once, typename Sums::Sum>(
-        add, c, origin, static_cast<int>(extents[1]), {share.first, share.end, thread_index(), Threads}, products);
+    constexpr int own = Columns / static_cast<int>(sizeof...(I));
+    emit_added<Whole, own, at_once, typename Sums::Sum>(add, c, origin, static_cast<int>(extents[1]),
+                                                        {share.first, share.end, thread_index(), Threads}, products);
   }
 
   // The same as the sink takes them.

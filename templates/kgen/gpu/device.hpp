@@ -16,6 +16,8 @@
 //   cluster_rank()                        this block in its cluster
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
+//   cluster_arrive()                      says that this thread has come so far, and which mbarriers are made
+//   cluster_await(where)                  waits until all threads of all blocks of the cluster have; only guards call it
 //   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
@@ -144,6 +146,8 @@ KGEN_FN void allow_next() {}
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
 KGEN_FN void cluster_wait(Where) {}
+KGEN_FN void cluster_arrive() {}
+KGEN_FN void cluster_await(Where) {}
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int) {
   return memory;

@@ -430,7 +430,7 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     using Attention = SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>;
     using Keys = typename Attention::Keys;
     const Attention attention{q, mask, out, shape, parts, order};
-    const int wave = thread_index() / wave_size;
+    const int wave = wave_index();
     SharedMemory shared, again;
     typename Attention::Pipeline ring(shared, Attention::waves);
     Keys* own = shared.take<Keys>(1);
@@ -440,12 +440,12 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     const auto of_wave = [&](int i) KGEN_LAMBDA { return of_waves + i; };
     take_turn();
     const auto share = attention.share();
-    const bool loads = wave == Attention::waves, is_loader = loads && thread_index() % wave_size == 0;
+    const bool loads = wave == Attention::waves;
     const auto load = [&](bool behind) KGEN_LAMBDA {
       if constexpr (Rule::is_paged) {
         if (loads) attention.load_pages(ring, engine, share, behind);
       } else {
-        if (is_loader) attention.load(ring, engine, share, behind);
+        if (loads && is_elected()) attention.load(ring, engine, share, behind);
       }
     };
     typename Attention::Found found;

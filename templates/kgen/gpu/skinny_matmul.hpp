@@ -2,14 +2,14 @@
 // memory, and of results that are few tiles for their depth. The parts are warpgroup_matmul.hpp's, with these
 // differences: the columns of the right operands are the rows of what is multiplied, so that a tile of 64 of them goes
 // with as few as 8 rows of the left one; the depth of a tile is shared by the blocks of a cluster, as many as keep all
-// multiprocessors' loads on their way; and the sums meet in shared memory (cluster_sums.hpp), from which the sink gets
-// 4 neighbours of a row at a time.
+// multiprocessors' loads on their way; and the sums meet in shared memory (cluster_sums.hpp, sent_sums.hpp), from which
+// the sink gets 4 neighbours of a row at a time.
 #pragma once
 
 #include <limits>
 
-#include "kgen/gpu/cluster_sums.hpp"
 #include "kgen/gpu/row_state.hpp"
+#include "kgen/gpu/sent_sums.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -65,9 +65,10 @@ struct SkinnyMatmul {
   static constexpr bool emits_alone = false;  // sums of tiles that no blocks share go the same way
   // Blocks of few rows have room for their sums beside the ring, which fills meanwhile with what comes next.
   static constexpr bool keeps_sums = Rows == 16 && Blocks == 2;
+  using Kept = SentSums<Rows, columns, wgmma_sum_t<T>>;
   static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
   static constexpr std::int64_t available = 226 * 1024 / Blocks;
-  static constexpr std::int64_t kept = keeps_sums ? Sums::shared() : 0;
+  static constexpr std::int64_t kept = keeps_sums ? Kept::shared() + NamedBarriers<1>::shared() : 0;
   static constexpr int stages = static_cast<int>((available - 1024 - kept) / shared_bytes<Tiles>(1));
   using Pipeline = TilePipeline<Tiles, stages, 1>;
   // Others take the place of stages that nobody reads any more.
@@ -168,30 +169,69 @@ KGEN_FN void load_part(Pipeline& pipeline, Tile tile, ClusterDepth part, bool ah
   for (; step < part.last; ++step) tile.load(pipeline.fill());
 }
 
-// A scope of what the threads that add up a tile's sums do: they leave it together, as a Phase of the cluster or, where
-// no blocks share the tile, the ones of this block that multiply.
-template <class Phase>
-class SumsPhase {
- public:
-  KGEN_FN SumsPhase(NamedBarriers<1>& multiplying, bool alone, bool multiplies, Where where = Where::here())
-      : multiplying_(multiplying), alone_(alone), multiplies_(multiplies), where_(where) {}
-  KGEN_FN ~SumsPhase() {
-    if (!alone_) const Phase leaving(where_);
-    // By a number that the compiler knows: else it takes all 16 of a block.
-    if (alone_ && multiplies_) multiplying_.wait(0, where_);
-  }
-  SumsPhase(const SumsPhase&) = delete;
-  SumsPhase& operator=(const SumsPhase&) = delete;
-
- private:
-  NamedBarriers<1>& multiplying_;
-  bool alone_, multiplies_;
-  Where where_;
-};
-
 // Whether blocks may go on to other tiles. Sinks that use numbers of rows have these made for one tile.
 template <class Matmul, class C>
 inline constexpr bool may_stay = Matmul::keeps_sums && !uses_rows<C>;
+
+// The sums of tiles that take the place of stages which nobody reads any more: blocks of a cluster meet around them.
+template <class Matmul>
+class SumsInRing {
+ public:
+  KGEN_FN SumsInRing(SharedMemory&, int) {}
+
+  template <int Count>
+  struct Tile {
+    KGEN_FN explicit Tile(const SumsInRing&) {}
+    KGEN_FN void begin(int) const {}
+  };
+  KGEN_FN void end() const {}
+  // Those of a tile, by all threads of the block: emit(partial) gives the sink what is put there.
+  template <int Count, class Emit>
+  KGEN_FN void meet(const Tile<Count>&, const typename Matmul::OwnSums& sums, bool multiplies, const Emit& emit) {
+    SharedMemory again;
+    const typename Matmul::Sums partial(again);
+    {
+      const ClusterPhase sharing;
+      if (multiplies) Matmul::put(partial, sums);
+    }
+    const ClusterStay adding;
+    if (multiplies) emit(partial);
+  }
+};
+
+// The same of tiles whose sums have room of their own: they are sent there, or put there by a block that no other
+// shares its tiles with, and the ring fills meanwhile with what comes next.
+template <class Matmul>
+class SumsKept {
+ public:
+  KGEN_FN SumsKept(SharedMemory& memory, int blocks) : kept_(memory, blocks), multiplying_(memory), blocks_(blocks) {}
+
+  template <int Count>
+  struct Tile : Matmul::Kept::template Tile<Count> {
+    KGEN_FN explicit Tile(const SumsKept& to) : Matmul::Kept::template Tile<Count>(to.kept_) {}
+  };
+  KGEN_FN void end() const { kept_.await_others(); }
+  template <int Count, class Emit>
+  KGEN_FN void meet(const Tile<Count>& tile, const typename Matmul::OwnSums& sums, bool multiplies, const Emit& emit) {
+    if (!multiplies) return;
+    tile.put(sums, Matmul::first_column());
+    await_each_other();
+    tile.await();
+    emit(tile);
+    await_each_other();
+  }
+
+ private:
+  // Threads that multiply, where no other block shares their tiles.
+  KGEN_FN void await_each_other() {
+    if (blocks_ > 1) return;
+    multiplying_.wait(0);  // by a number that the compiler knows: else it takes all 16 of a block
+  }
+
+  typename Matmul::Kept kept_;
+  NamedBarriers<1> multiplying_;
+  int blocks_;
+};
 
 // A block's tile is one of those whose depth a cluster shares, or one after the other, which no block shares. Weights
 // that are loaded ahead leave the kernel behind room as soon as all of them are read, or asked for: its own weights
@@ -200,11 +240,11 @@ template <class Matmul, class Loads, int Products, class C>
 KGEN_GLOBAL((has_warpgroups ? Matmul::template threads<C> : 1), Matmul::blocks)
 skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
-    SharedMemory shared, again;
+    SharedMemory shared;
     typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
-    const typename Matmul::Sums partial(Matmul::keeps_sums ? shared : again);
+    using Meeting = std::conditional_t<Matmul::keeps_sums, SumsKept<Matmul>, SumsInRing<Matmul>>;
+    Meeting meeting(shared, shape.blocks);
     const RowStates<C, Matmul::rows> states(shared);
-    NamedBarriers<1> multiplying(shared);
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
     const int first = wave_index() * wave_size;
     const bool multiplies = first < Matmul::multiplying_threads;
@@ -222,11 +262,15 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     };
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       // Sinks that use numbers of rows have one tile of rows.
-      const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
+      using Share = typename Matmul::Results::template Share<Count>;
+      const Share share = Share::of(static_cast<int>(shape.M), shape.blocks);
+      typename Meeting::template Tile<Count> own(meeting);
       typename Matmul::OwnSums sums;
       {
-        const std::conditional_t<Matmul::keeps_sums, WavePhase, BlockPhase> working;
+        const std::conditional_t<may_stay<Matmul, C>, WavePhase, BlockPhase> working;
         if (multiplies) {
+          const std::int64_t rows = shape.row_end(origin[0]) - origin[0];
+          own.begin(rows < Matmul::rows ? static_cast<int>(rows) : Matmul::rows);
           multiply(sums);
         } else if (first == Matmul::multiplying_threads && is_elected()) {
           auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
@@ -243,16 +287,10 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
           return;
         }
       }
-      const bool alone = may_stay<Matmul, C> && shape.blocks == 1;
-      {
-        const SumsPhase<ClusterPhase> sharing(multiplying, alone, multiplies);
-        if (multiplies) Matmul::put(partial, sums);
-      }
-      const SumsPhase<ClusterStay> adding(multiplying, alone, multiplies);
-      if (multiplies) {
+      meeting.meet(own, sums, multiplies, [&](const auto& partial) KGEN_LAMBDA {
         const auto& sink = states.known(given, share.first_row());
         Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
-      }
+      });
     };
     const auto at_part = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       if (shape.parts > 1) origin[1] += number % shape.parts * (Matmul::columns / Count);
@@ -265,6 +303,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     } while (may_stay<Matmul, C> && number < shape.tiles);
     // Of the wave that loads only one lane has awaited it: others would have held that one back.
     if (shape.loads_ahead && !multiplies) take_turn();
+    if (!multiplies) meeting.end();
   }
 }
 
@@ -288,8 +327,7 @@ inline constexpr std::int64_t begins_early = 700;
 template <class Matmul, class Loads, int Products, class C>
 struct SkinnyLaunch {
   static constexpr int products = Products, threads = Matmul::template threads<C>, columns = Matmul::columns;
-  static constexpr std::int64_t shared_bytes =
-      Matmul::shared() + RowStates<C, Matmul::rows>::shared() + (may_stay<Matmul, C> ? NamedBarriers<1>::shared() : 0);
+  static constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
   static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, Products, C>;
 
   const char* name;

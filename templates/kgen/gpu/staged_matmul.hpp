@@ -156,7 +156,7 @@ staged_matmul_kernel(const KGEN_GRID_CONSTANT StagedLoads<Matmul, several_count<
                      WarpgroupMatmulShape<several_count<B>> shape) {
   if constexpr (has_warpgroups) {
     SharedMemory shared;
-    const int wave = thread_index() / wave_size, multiplying_waves = Matmul::teams * Matmul::team_waves;
+    const int wave = wave_index(), multiplying_waves = Matmul::teams * Matmul::team_waves;
     const bool multiplies = wave < multiplying_waves;
     const int team = multiplies ? wave / Matmul::team_waves : wave - multiplying_waves;
     typename Matmul::Pipeline pipeline = Matmul::ring(shared, team);
@@ -180,7 +180,7 @@ staged_matmul_kernel(const KGEN_GRID_CONSTANT StagedLoads<Matmul, several_count<
           Matmul::Tiles::put(partial.at(0, place, team), Matmul::Sums::pitch, sums);
         } else {
           if constexpr (Matmul::is_wide) hold_registers<Matmul::loading_registers, RegisterShare::less>();
-          if (team < Matmul::teams && thread_index() % wave_size == 0) {
+          if (team < Matmul::teams && is_elected()) {
             loads.template load<First, Count>(pipeline, static_cast<int>(origin[1]), part);
           }
         }

@@ -42,6 +42,8 @@
 //                                        column % 2]
 //   wgmma<T, N, Transposed>(sums, a, b, adds)   the same, of a in registers: where sums have columns 2c, 2c + 1 of a
 //                                        row, a[2 * (c / 4 % 2) + (row is the second)] has those of depth
+//   send_where(holds, to, word, barrier, rank)   has 4 bytes written to the same place in that block of the cluster, if
+//                                        that holds: they arrive at the barrier that lies in the same place there
 //   ask_ahead(map, x, y)                 has the second-level cache bring that box of two axes; nothing waits for it
 //   fence_async_proxy()                  what this thread wrote to shared memory, the tensor cores may read once it has
 //                                        arrived somewhere

@@ -175,7 +175,7 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
         const BlockPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
           Matmul::multiply(pipeline, sums, part);
-        } else if (thread_index() == Matmul::multiplying_threads && part.first < part.last) {
+        } else if (wave_index() * wave_size == Matmul::multiplying_threads && part.first < part.last && is_elected()) {
           auto tile = loads.template tile<First, Count>(rows.group, static_cast<int>(rows.first), column);
           for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
         }

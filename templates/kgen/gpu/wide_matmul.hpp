@@ -145,7 +145,7 @@ struct WideMatmul {
   struct Results {
     template <int Count>
     struct Share {  // of rows whose numbers the sink uses: there is no such
-      KGEN_FN Share(int, int) {}
+      KGEN_FN static Share of(int, int) { return {}; }
       KGEN_FN static int first_row() { return 0; }
       KGEN_FN static int end_row() { return 0; }
     };

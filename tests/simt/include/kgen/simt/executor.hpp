@@ -5,6 +5,7 @@
 //   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
 //   - shared memory begins as NaN in every block, and ends where the launch said;
 //   - a block whose shared memory another block has mapped leaves behind the cluster's next barrier only;
+//   - a thread sends nothing to another block before it knows that all blocks of the cluster have begun;
 //   - vector accesses are aligned;
 //   - what is under way without a thread, such as a copy of the copy engine, is done when no thread can go on;
 //   - where a launch is early, each thread awaits what is ahead of it before it accesses a View or leaves.
@@ -100,6 +101,11 @@ void block_barrier(Place place);
 void wave_barrier(Place place);
 int cluster_rank();
 void cluster_barrier(Place place);
+// The same in two steps, once: says that this thread has come, and waits for all of the cluster.
+void cluster_arrive();
+void cluster_await(Place place);
+// Another block may not have begun for a thread that has done neither: it may send nothing there.
+void require_begun();
 // What `memory`, of this block's shared memory, is in block `rank` of the cluster.
 void* cluster_shared(void* memory, int rank);
 // The same for what is done at once, or waited for by that block: it may leave without a barrier of the cluster.
@@ -110,9 +116,9 @@ std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int s
 [[noreturn]] void fail(const std::string& message);
 // Waits until come() holds, which is asked again whenever others have run.
 void wait_until(Place place, std::function<bool()> come);
-// Does `work` for the block when none of its cluster's threads can go on, or in Order::reverse the latest first, or in
-// Order::shuffled any.
-void do_late(std::function<void()> work);
+// Does `work`, which writes the shared memory of block `rank` of the cluster (-1: of this one), when none of its threads
+// can go on, or in Order::reverse the latest first, or in Order::shuffled any. That block may not leave before.
+void do_late(std::function<void()> work, int rank = -1);
 // Products of this thread that are under way: work that is done when they are waited for, in groups.
 void begin_product(std::function<void()> work);
 void end_products();                        // of a group

@@ -165,7 +165,7 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
   simt::access(map.memory.data, 16);
   std::memset(to, 0xff, static_cast<std::size_t>(bytes));
-  simt::do_late([=, &barrier] {
+  const auto bring = [=, &barrier] {
     const BoxedMemory<TensorMap::most_axes>& memory = map.memory;
     const auto size = static_cast<std::size_t>(map.element_bytes);
     for (int line = 0; line < lines; ++line) {
@@ -186,7 +186,8 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
       }
     }
     barrier.complete(bytes);
-  });
+  };
+  simt::do_late(bring, rank);
 }
 }  // namespace detail
 
@@ -244,6 +245,21 @@ void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (
     for (int axis = 1; axis < Rank - 1; ++axis) pixel[axis] += moved[axis];
     return pixel;
   });
+}
+
+template <class Word>
+void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {
+  if (!holds) return;
+  simt::require_begun();
+  auto* there = static_cast<Word*>(simt::reach_shared(to, rank));
+  auto* arrival = static_cast<Mbarrier*>(simt::reach_shared(&barrier, rank));
+  arrival->expect(0);  // it has been made
+  std::memset(there, 0xff, sizeof(word));
+  const auto bring = [=] {
+    std::memcpy(there, &word, sizeof(word));
+    arrival->complete(static_cast<int>(sizeof(word)));
+  };
+  simt::do_late(bring, rank);
 }
 
 inline std::uint64_t descriptor(const void* tile, int leading, int stride) {
