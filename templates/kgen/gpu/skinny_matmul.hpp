@@ -55,9 +55,9 @@ struct DepthTimes {
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
   static constexpr const char* name = "skinny_matmul";
-  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2900, 2000, 200, 220, 250}
-                                      : Rows == 64 ? DepthTimes{3000, 2000, 218, 1380, 0}
-                                                   : DepthTimes{3000, 2000, 328, 2460, 550};
+  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2750, 2000, 200, 220, 250}
+                                      : Rows == 64 ? DepthTimes{2850, 2000, 218, 1380, 0}
+                                                   : DepthTimes{2850, 2000, 328, 2460, 550};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
   using Sums = ClusterSums<Rows, columns, 1, wgmma_sum_t<T>>;
@@ -208,7 +208,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
     const int first = wave_index() * wave_size;
     const bool multiplies = first < Matmul::multiplying_threads;
-    if (!shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end) take_turn(shape.allows_next);
+    bool waits = !shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end;
     int number = static_cast<int>(block_index());
     if (shape.blocks > 1) number /= shape.blocks;
     bool ahead = shape.loads_ahead;
@@ -224,13 +224,17 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       // Sinks that use numbers of rows have one tile of rows.
       const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
       typename Matmul::OwnSums sums;
+      // Where the first tile is has been worked out before the wait: what a launch says comes from far away.
+      std::int32_t place[2] = {static_cast<int>(origin[0]), static_cast<int>(origin[1])};
+      settle(place);
+      if (waits) take_turn(shape.allows_next);
+      waits = false;
       {
         const std::conditional_t<Matmul::keeps_sums, WavePhase, BlockPhase> working;
         if (multiplies) {
           multiply(sums);
         } else if (first == Matmul::multiplying_threads && is_elected()) {
-          auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
-                                                        part.first * Matmul::depth);
+          auto tile = loads.template tile<First, Count>(place[0], place[1], part.first * Matmul::depth);
           load_part(pipeline, tile, part, ahead);
           ahead = false;
         } else if (thread_index() >= Matmul::loading_end) {
