@@ -39,7 +39,8 @@ struct DepthTimes {
       if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
       if (blocks > 2 && most > 0 && tiles * blocks > most) continue;
       const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
-      const std::int64_t meeting = blocks == 1 ? 0 : meets + 100 + 120 * blocks;
+      const bool share = rounds == 1 && tiles * blocks > limits.multiprocessors;  // two blocks a multiprocessor
+      const std::int64_t meeting = (blocks == 1 ? 0 : meets + 100 + 120 * blocks) + (share ? end / 2 : 0);
       const std::int64_t multiplies = rounds * ((steps + blocks - 1) / blocks * stage);
       const bool alone = blocks == 1 && tiles <= limits.multiprocessors;
       const auto cache = static_cast<std::int64_t>(bytes / (alone ? alone_bytes_of_ns : bytes_of_ns));
