@@ -24,8 +24,14 @@ KGEN_FN void await_earlier() { asm volatile("griddepcontrol.wait;" : : : "memory
 KGEN_FN void allow_next() { asm volatile("griddepcontrol.launch_dependents;" : : : "memory"); }
 
 KGEN_FN int cluster_rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
+// One wave says for all of the block what they wrote: each that does waits for memory until it may.
 KGEN_FN void cluster_barrier(Where) {
-  __cluster_barrier_arrive();
+  __syncthreads();
+  if (__shfl_sync(~0u, static_cast<int>(threadIdx.x) / wave_size, 0) == 0) {
+    __cluster_barrier_arrive();
+  } else {
+    __cluster_barrier_arrive_relaxed();
+  }
   __cluster_barrier_wait();
 }
 KGEN_FN void cluster_wait(Where) {

@@ -107,9 +107,15 @@ KGEN_FN void put_in_steps(const Sums& to, const Own& sums, Index<2> origin) {
 struct ClusterDepth {
   int first, last;
   KGEN_FN ClusterDepth(int steps, int blocks, int teams = 1, int team = 0) {
-    const int rank = static_cast<int>(cluster_rank()) * teams + team, all = blocks * teams;
-    first = static_cast<int>(std::int64_t{steps} * rank / all);
-    last = static_cast<int>(std::int64_t{steps} * (rank + 1) / all);
+    first = 0;
+    last = steps;
+    const int all = blocks * teams;
+    if (all == 1) return;
+    // steps * rank / all, in 32 bits: a division of 64 would hold back a block's first loads.
+    const auto parts = static_cast<unsigned>(all), rank = static_cast<unsigned>(cluster_rank() * teams + team);
+    const unsigned each = static_cast<unsigned>(steps) / parts, rest = static_cast<unsigned>(steps) % parts;
+    first = static_cast<int>(each * rank + rest * rank / parts);
+    last = static_cast<int>(each * (rank + 1) + rest * (rank + 1) / parts);
   }
 
   // The same part in shorter steps, `parts` of each, of which there are `steps` in all.

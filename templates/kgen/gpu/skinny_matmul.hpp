@@ -39,7 +39,8 @@ struct DepthTimes {
       if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
       if (blocks > 2 && most > 0 && tiles * blocks > most) continue;
       const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
-      const std::int64_t meeting = blocks == 1 ? 0 : meets + 100 + 120 * blocks;
+      const bool share = rounds == 1 && tiles * blocks > limits.multiprocessors;  // two blocks a multiprocessor
+      const std::int64_t meeting = (blocks == 1 ? 0 : meets + 100 + 120 * blocks) + (share ? end / 2 : 0);
       const std::int64_t multiplies = rounds * ((steps + blocks - 1) / blocks * stage);
       const bool alone = blocks == 1 && tiles <= limits.multiprocessors;
       const auto cache = static_cast<std::int64_t>(bytes / (alone ? alone_bytes_of_ns : bytes_of_ns));
@@ -55,9 +56,9 @@ struct DepthTimes {
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
   static constexpr const char* name = "skinny_matmul";
-  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2900, 2000, 200, 220, 250}
-                                      : Rows == 64 ? DepthTimes{3000, 2000, 218, 1380, 0}
-                                                   : DepthTimes{3000, 2000, 328, 2460, 550};
+  static constexpr DepthTimes times = Rows == 16   ? DepthTimes{2750, 2000, 200, 220, 250}
+                                      : Rows == 64 ? DepthTimes{2850, 2000, 218, 1380, 0}
+                                                   : DepthTimes{2850, 2000, 328, 2460, 550};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
   using Sums = ClusterSums<Rows, columns, 1, wgmma_sum_t<T>>;
@@ -248,7 +249,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
     const int first = wave_index() * wave_size;
     const bool multiplies = first < Matmul::multiplying_threads;
-    if (!shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end) take_turn(shape.allows_next);
+    bool waits = !shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end;
     int number = static_cast<int>(block_index());
     if (shape.blocks > 1) number /= shape.blocks;
     bool ahead = shape.loads_ahead;
@@ -266,6 +267,11 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       const Share share = Share::of(static_cast<int>(shape.M), shape.blocks);
       typename Meeting::template Tile<Count> own(meeting);
       typename Matmul::OwnSums sums;
+      // Where the first tile is has been worked out before the wait: what a launch says comes from far away.
+      std::int32_t place[2] = {static_cast<int>(origin[0]), static_cast<int>(origin[1])};
+      settle(place);
+      if (waits) take_turn(shape.allows_next);
+      waits = false;
       {
         const std::conditional_t<may_stay<Matmul, C>, WavePhase, BlockPhase> working;
         if (multiplies) {
@@ -273,8 +279,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
           own.begin(rows < Matmul::rows ? static_cast<int>(rows) : Matmul::rows);
           multiply(sums);
         } else if (first == Matmul::multiplying_threads && is_elected()) {
-          auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
-                                                        part.first * Matmul::depth);
+          auto tile = loads.template tile<First, Count>(place[0], place[1], part.first * Matmul::depth);
           load_part(pipeline, tile, part, ahead);
           ahead = false;
         } else if (thread_index() >= Matmul::loading_end) {

@@ -35,7 +35,7 @@ struct WarpgroupMatmulShape {
   }
   template <int Rows = 128>
   KGEN_FN TileOrder order(int columns, int first, int together) const {
-    const int rows = batches * static_cast<int>((M + Rows - 1) / Rows);
+    const int rows = batches * ((static_cast<int>(M) + Rows - 1) / Rows);
     return {rows, groups * tiles_across(first, columns / together), Rows > 128 ? 2048 / Rows : 16};
   }
   KGEN_FN int batch_rows() const { return static_cast<int>((M + tile_rows - 1) / tile_rows) * tile_rows; }
@@ -78,8 +78,11 @@ KGEN_FN void at_tile(int tile, int width, const C& c, const WarpgroupMatmulShape
     const TileOrder order = shape.template order<Rows>(width, First, Count);
     const int own = order.rows * order.columns;
     if (rest >= 0 && rest < own) {
-      // Divisions would hold back a block's first loads where there are few rows.
-      const Index<2> place = order.rows == 1 ? Index<2>{0, rest} : order(rest);
+      // Divisions hold back a block's first loads: there are few of them where there are few rows.
+      const bool has_bands = order.rows > order.band;
+      const Index<2> place = order.rows == 1 ? Index<2>{0, rest}
+                             : has_bands     ? order(rest)
+                                             : Index<2>{rest % order.rows, rest / order.rows};
       const Index<2> columns = shape.columns(First, width / Count, place[1]);
       body.template operator()<First, Count>(sink, Index<2>{place[0] * Rows, columns[0]}, columns[1]);
     }
