@@ -472,8 +472,14 @@ struct FewRows {
       return;
     }
     std::fill_n(sums, M * stride, T(0));
+    // Of what is computed from memory; lines of 1 KB and more, or what is near, come by themselves.
+    Prefetch coming = is_view<B> ? Prefetch() : Prefetch(b, Range{0, K}, Range{n, n + count});
+    if (coming.lines() >= 16 * K || 64 * coming.lines() <= caches().second) coming = {};
+    const std::int64_t lines = coming.lines() * slice / std::max<std::int64_t>(K, 1) + 1;
+    coming.fetch(2 * lines);
     std::int64_t k = 0;
     for (; k + slice <= K; k += slice) {
+      coming.fetch(lines);
       const T* left = slices + k * M;
       if constexpr (is_view<B>) {
         add_slice<slice>(sums, stride, left, slice, M, b, k, n, count);

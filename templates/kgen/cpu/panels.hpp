@@ -11,6 +11,7 @@
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/cpu/transpose.hpp"
+#include "kgen/fields.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen::cpu {
@@ -226,13 +227,15 @@ std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& 
     return std::max<std::int64_t>(0, whole);
   } else if constexpr (!is_view<S> && !MappedMatrix<S> && Width % lanes == 0) {
     const S own = source;  // no store changes where it leads to: what finds a row is done once
+    // 16 codes of 4 bits take 61 instructions of AVX2 so, and 83 in two registers.
+    constexpr int together = std::max(lanes, std::min(Width, 16));
     const std::int64_t whole = count / Width;
     for (std::int64_t k = depth.begin; k < depth.end; ++k, panels += Width) {
       T* to = panels;
       for (std::int64_t i = 0; i < whole; ++i, to += panel_elements) {
 #pragma GCC unroll 8
-        for (int j = 0; j < Width; j += lanes) {
-          store_lanes(to + j, convert<T>(own.template load<lanes>(Index<2>{k, first + i * Width + j})));
+        for (int j = 0; j < Width; j += together) {
+          store_lanes(to + j, convert<T>(own.template load<together>(Index<2>{k, first + i * Width + j})));
         }
       }
     }
@@ -326,26 +329,25 @@ bool is_transposed(const S& source) {
   }
 }
 
-// Brings a piece of a matrix in memory into the second-level cache, a few lines at a time between other work, so that
-// it is there when it is packed. Packing alone has as many lines on their way as the first-level cache can wait for,
-// some two dozen: from the last-level cache a line took it 8 cycles.
+// Brings a piece of a matrix into the second-level cache, a few lines at a time between other work, so that it is there
+// when it is packed. Packing alone waits for some two dozen lines at once: of the last-level cache 8 cycles each.
 class Prefetch {
  public:
   Prefetch() = default;
-  // The rows and columns of a view; of any other source, nothing.
+  // The rows and columns of a view; of a source that computes its elements, of the greatest view that it reads so.
   template <class S>
   Prefetch(const S& source, Range rows, Range columns) {
     if constexpr (is_view<S>) {
-      if constexpr (!is_packed<view_element_t<S>>) {
-        constexpr std::int64_t bytes = sizeof(view_element_t<S>);
-        const bool along = source.stride(1) == 1;
-        if (!along && source.stride(0) != 1) return;
-        if (!along) std::swap(rows, columns);
-        stride_ = source.stride(along ? 0 : 1) * bytes;
-        row_bytes_ = (columns.end - columns.begin) * bytes;
-        row_ = reinterpret_cast<const char*>(source.data()) + rows.begin * stride_ + columns.begin * bytes;
-        rows_ = rows.end - rows.begin;
-      }
+      follow(source, rows, columns);
+    } else {
+      for_each_own_view(source, [&]<class T, int R>(const View<T, R>& view) {
+        if constexpr (R == 2) {
+          Prefetch found;
+          if (view.shape() != source.shape() || view.stride(0) == 0) return;
+          found.follow(view, rows, columns);
+          if (found.lines() > lines()) *this = found;
+        }
+      });
     }
   }
   std::int64_t lines() const { return rows_ * ((row_bytes_ + line - 1) / line); }
@@ -357,6 +359,16 @@ class Prefetch {
   }
 
  private:
+  template <class T>
+  void follow(const View<T, 2>& view, Range rows, Range columns) {
+    const auto bytes = [](std::int64_t elements) { return elements * element_bits<std::remove_const_t<T>> / 8; };
+    const bool along = view.stride(1) == 1;
+    if (!along && view.stride(0) != 1) return;
+    if (!along) std::swap(rows, columns);
+    stride_ = bytes(view.stride(along ? 0 : 1)), rows_ = rows.end - rows.begin;
+    row_bytes_ = bytes(columns.end - columns.begin);
+    row_ = reinterpret_cast<const char*>(address_of(view.data())) + rows.begin * stride_ + bytes(columns.begin);
+  }
   static constexpr std::int64_t line = 64;
   const char* row_ = nullptr;
   std::int64_t stride_ = 0, row_bytes_ = 0, rows_ = 0, at_ = 0;

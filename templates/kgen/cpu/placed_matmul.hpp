@@ -4,8 +4,8 @@
 // multiply it by 64 columns two. One thread of a Zen 5, weights from memory, medians in microseconds, packed and so:
 // 3136x64x64 137 to 119, 3136x256x64 515 to 463, 3136x256x128 1000 to 968, 784x512x128 467 to 431, 12544x16x16 107 to
 // 67, 12544x16x64 211 to 180, 3136x64x24 82 to 63, 784x120x40 49 to 42, 196x240x80 38 to 36, 196x672x112 139 to 135.
-// With more columns packed rows win, which come from the second-level cache again for each 32 of them: 196x80x480 70
-// and 79, 196x112x672 131 and 147, 128x768x768 677 and 687.
+// Up to 512 columns, in pieces of 256 that leave a strip's sums near: one thread of a Zen 3 (AVX2), packed and so,
+// least, 784x128x512 with a residual 1439 to 1338, 3136x128x256 2834 to 2689, 784x64x384 570 to 545.
 //
 // Strips of rows meet all columns, and are given to the sink, whole rows of it, while their sums are near. Larger
 // pieces brought these through the second-level cache, and called the register tile anew for each of its rows, which
@@ -137,12 +137,15 @@ void multiply_strips(const PlacedRows<T>& left, Range rows, const T* panels, std
   if (tiles.last >= 0) multiply.template operator()<Tiles::last_rows, Tiles::last_vectors>(0, count, tiles.last);
 }
 
+// Columns that a strip meets before it is given to the sink, whose sums stay near, and that a product may have.
+inline constexpr std::int64_t placed_together = 256, most_placed = 512;
+
 // Whether that pays: columns few enough for the second-level cache, and rows for every thread.
 template <class T, int Total>
 bool pays_to_place(std::int64_t M, std::int64_t K, const std::int64_t (&columns)[Total], int threads) {
   std::int64_t all = 0;
   for (const std::int64_t each : columns) all += each;
-  return all <= 128 && all * K * static_cast<std::int64_t>(sizeof(T)) <= caches().second &&
+  return all <= most_placed && all * K * static_cast<std::int64_t>(sizeof(T)) <= caches().second &&
          M >= 4 * RegisterTile<T>::rows * threads;
 }
 
@@ -158,8 +161,9 @@ void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64
   const std::int64_t most = is_read_in_place<T>(a) ? tile_rows : std::min(tile_rows, std::max(4 * unit, near_rows));
   const Tiling tiles = Tiling::balanced(M, most, threads == 1 ? 1 : 4 * threads, unit, 1, threads);
   for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
-    const std::int64_t count = columns[First], stride = (count + panel_columns - 1) / panel_columns * panel_columns;
-    if (count == 0) return;
+    if (columns[First] == 0) return;
+    const Tiling pieces(columns[First], placed_together, 1, panel_columns);
+    const std::int64_t stride = pieces.tile;
     const std::int64_t strip_rows = std::max(caches().first / 3 / (Count * stride * bytes), K / 2);
     const std::int64_t strip = std::clamp(strip_rows, unit, tiles.tile) / unit * unit;
     const std::int64_t distance = strip * stride;
@@ -170,10 +174,16 @@ void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64
       T* sums = scratch<T>(0, Count * distance);
       for (std::int64_t m = 0; m < row_count; m += strip) {
         const Range rows{m, std::min(m + strip, row_count)};
-        for (int product = 0; product < Count; ++product) {
-          multiply_strips(left, rows, data[First + product], K, count, sums + product * distance, stride);
+        for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
+          const Range part = pieces.range(piece);
+          const std::int64_t count = part.end - part.begin;
+          for (int product = 0; product < Count; ++product) {
+            multiply_strips(left, rows, data[First + product] + part.begin * K, K, count, sums + product * distance,
+                            stride);
+          }
+          emit_rows<Count>(sink, sums, stride, distance, Index<2>{all.begin + m, part.begin}, rows.end - rows.begin,
+                           count);
         }
-        emit_rows<Count>(sink, sums, stride, distance, Index<2>{all.begin + m, 0}, rows.end - rows.begin, count);
       }
     });
   });
