@@ -399,8 +399,8 @@ void absorb_widening_casts(Graph& graph, const DimRanges& ranges) {
   drop_unused_values(graph);
 }
 
-// Rule: on a CPU, constants of which a kernel unpacks a weight at each call lie as it walks them: where a view shows one
-// across its lines, that is copied, at load. A GPU's kernels read such weights down their columns.
+// Rule: on a CPU, constants of which a kernel unpacks a weight at each call lie as it walks them: where a view shows
+// one across its lines, that is copied, at load. A GPU's kernels read such weights down their columns.
 void turn_weights(Graph& graph, Copies& copies) {
   if (graph.target != TargetKind::cpu) return;
   const LoadValues load(graph);

@@ -11,7 +11,8 @@
 //   - an operand of a call that is not dense;
 //   - a reshape of memory whose strides cannot show it, and an operand of a structured kernel whose leading axes must
 //     merge and cannot;
-//   - on a CPU, a constant of few bits, or its scales, that a view shows across their lines to what unpacks it at each call.
+//   - on a CPU, a constant of few bits, or its scales, that a view shows across their lines to what unpacks it at each
+//     call.
 // Before that, a reader that computes in the wider type anyway reads what a widening cast reads: loading converts.
 // Reports in-place updates whose meaning would depend on an order that the graph does not give. Updates of anything but
 // a state have been expanded: see expand_updates.hpp.

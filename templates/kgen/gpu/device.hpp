@@ -17,7 +17,7 @@
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
 //   cluster_arrive()                      says that this thread has come so far, and which mbarriers are made
-//   cluster_await(where)                  waits until all threads of all blocks of the cluster have; only guards call it
+//   cluster_await(where)                  waits until all threads of all blocks of the cluster have; guards call it
 //   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group

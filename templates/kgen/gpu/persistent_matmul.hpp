@@ -274,9 +274,9 @@ bool persistent_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<
   }
 }
 
-// Whether that takes less time than a wave's own loads and stages, by an H100 (tests/bench/FEW_BITS.md). By codes, tiles of
-// few steps end too often, and more than 4 rows take long to lay out beside few weights; by elements, blocks that have
-// a tile more than most wait for it. Elements of less than 8 bits go by codes alone.
+// Whether that takes less time than a wave's own loads and stages, by an H100 (tests/bench/FEW_BITS.md). By codes,
+// tiles of few steps end too often, and more than 4 rows take long to lay out beside few weights; by elements, blocks
+// that have a tile more than most wait for it. Elements of less than 8 bits go by codes alone.
 template <int Degree, class Shape>
 bool pays_persistent(const Shape& shape, const DeviceLimits& limits) {
   std::int64_t columns = 0;

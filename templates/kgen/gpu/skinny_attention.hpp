@@ -6,7 +6,8 @@
 //
 // Why not warpgroup_attention.hpp: of its 128 rows a decode with 4 rows has a use for 4, which made 1.1 us of products
 // and as much of exponentials for 128 keys that memory brings in 2 us to a multiprocessor, and its blocks' results went
-// through memory to a second kernel. 32 heads of 8, 8192 keys: 18.0 us that way, 14.2 this way (tests/bench/ATTENTION.md).
+// through memory to a second kernel. 32 heads of 8, 8192 keys: 18.0 us that way, 14.2 this way
+// (tests/bench/ATTENTION.md).
 #pragma once
 
 #include "kgen/gpu/attention_scores.hpp"

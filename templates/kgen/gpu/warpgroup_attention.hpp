@@ -438,7 +438,8 @@ inline int attention_parts(int tiles, int key_tiles, const DeviceLimits& limits)
 }
 
 // Whether a block should have three warpgroups, where heads are narrow enough: rows then take five sixths of the time,
-// since exponentials are what the two wait for (ATTENTION.md), but the last of a block's tiles may be that of fewer rows.
+// since exponentials are what the two wait for (ATTENTION.md), but the last of a block's tiles may be that of fewer
+// rows.
 template <class Rule>
 bool favours_three(const WarpgroupShape<Rule>& shape, const DeviceLimits& limits) {
   const auto rows = [&](int warpgroups) {  // that a block takes, one tile after the other

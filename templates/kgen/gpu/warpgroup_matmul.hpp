@@ -434,7 +434,8 @@ struct TileTime {
 inline constexpr TileTime tile_times[] = {
     {256, 575, 700, 880, 2100}, {192, 430, 535, 660, 1700}, {128, 285, 405, 530, 1100}, {64, 208, 330, 430, 700}};
 // The same of two blocks of a cluster that bring right operands for each other, half of what each would ask for. Where
-// lines begin at multiples of 128 bytes, that makes no difference, and clusters begin later (tests/bench/MATMUL_KERNELS.md).
+// lines begin at multiples of 128 bytes, that makes no difference, and clusters begin later
+// (tests/bench/MATMUL_KERNELS.md).
 inline constexpr int cluster_launch = 1600;  // more than single blocks take, to which columns may be dealt
 inline constexpr TileTime pair_times[] = {
     {256, 575, 630, 630, 2100}, {192, 430, 490, 490, 1700}, {128, 285, 360, 360, 1100}};

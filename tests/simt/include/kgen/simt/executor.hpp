@@ -116,8 +116,8 @@ std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int s
 [[noreturn]] void fail(const std::string& message);
 // Waits until come() holds, which is asked again whenever others have run.
 void wait_until(Place place, std::function<bool()> come);
-// Does `work`, which writes the shared memory of block `rank` of the cluster (-1: of this one), when none of its threads
-// can go on, or in Order::reverse the latest first, or in Order::shuffled any. That block may not leave before.
+// Does `work`, which writes the shared memory of block `rank` of the cluster (-1: of this one), when none of its
+// threads can go on, or in Order::reverse the latest first, or in Order::shuffled any. That block may not leave before.
 void do_late(std::function<void()> work, int rank = -1);
 // Products of this thread that are under way: work that is done when they are waited for, in groups.
 void begin_product(std::function<void()> work);
