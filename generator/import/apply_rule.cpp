@@ -257,8 +257,7 @@ class RuleRunner {
 
   bool run_foreign(const ImportStep& step) {
     const ImportRule* rule = setting_.rules.find("", step.op, setting_.version);
-    // Of what ONNX has had only since later, operators of others have had their own before.
-    if (!rule && !rule_.domain.empty()) rule = setting_.rules.find("", step.op, setting_.rules.newest);
+    if (!rule && setting_.is_foreign) rule = setting_.rules.find("", step.op, setting_.rules.newest);
     if (!rule)
       return fail(step.where, fmt::format("no rule says what '{}' is in version {}", step.op, setting_.version)), false;
     ForeignNode node;
@@ -306,7 +305,7 @@ class RuleRunner {
     if (!dtype_value || !shape_value) return std::nullopt;
     const auto dtype = attribute_value(*dtype_value, AttributeType::dtype, ranges());
     const auto extents = attribute_value(*shape_value, AttributeType::dims, ranges());
-    if (!dtype || !extents) return fail(step.where, "the dtype or the shape of a constant is not known");
+    if (!dtype || !extents) return fail(step.where, "the dtype or the shape that it needs is not known");
     Content content;
     content.dtype = std::get<DType>(*dtype);
     for (const Dim& extent : std::get<std::vector<Dim>>(*extents)) {
@@ -458,6 +457,7 @@ class RuleRunner {
 
 std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node,
                                                      RuleSetting& setting) {
+  setting.is_foreign = !rule.domain.empty();
   const auto found = RuleRunner(rule, node, setting, 0).run();
   if (!found) return std::nullopt;
   std::vector<ImportedValue> results;

@@ -26,6 +26,7 @@ struct RuleSetting {
   const ImportRules& rules;
   std::int64_t version = 1;  // of the operator set
   Diagnostics& diagnostics;
+  bool is_foreign = false;  // the operator is none of ONNX's own: what ONNX has had only since later is found as well
   std::vector<ImportedValue> demanded;  // inputs whose values had to be known, and are not
   // What a graph that is an attribute of the node makes of its inputs. Nothing after an error, which it reports itself.
   std::function<std::optional<std::vector<ImportedValue>>(const std::string& attribute, std::vector<ImportedValue>)>

@@ -85,6 +85,8 @@ ImportedValue GraphBuilder::add_constant(std::string_view name, const Content& c
 }
 
 ImportedValue GraphBuilder::add_stored(std::string_view name, StoredTensor tensor) {
+  const std::string key = tensor.key;
+  for (int i = 2; !keys_.insert(tensor.key).second; ++i) tensor.key = fmt::format("{}_{}", key, i);
   const TensorType type{tensor.dtype, to_shape(tensor.shape), nullptr};
   ImportedValue operand{type, add_value(std::string(name), ValueKind::constant, type), nullptr, std::string(name)};
   graph_.value(operand.id).index = static_cast<std::uint32_t>(graph_.constants.size());
@@ -94,25 +96,34 @@ ImportedValue GraphBuilder::add_stored(std::string_view name, StoredTensor tenso
   return operand;
 }
 
+// What a value shows in another shape.
+ValueId GraphBuilder::behind_reshapes(ValueId value) const {
+  while (graph_.value(value).kind == ValueKind::result) {
+    const Node& node = graph_.nodes[graph_.value(value).producer];
+    const auto* view = std::get_if<IndexMap>(&node.kind);
+    if (!view || view->form != ViewRule::Form::reshape) break;
+    value = node.inputs[0];
+  }
+  return value;
+}
+
 std::optional<ImportedValue> GraphBuilder::add_bytes_of(const ImportedValue& operand, DType dtype,
                                                         std::vector<std::int64_t> shape) {
   const auto remembered = remembered_.find(operand.content.get());
-  const StoredTensor* source = operand.id != no_id ? tensor_of(operand.id) : nullptr;
+  const StoredTensor* source = operand.id != no_id ? tensor_of(behind_reshapes(operand.id)) : nullptr;
   if (!source && remembered != remembered_.end()) source = &remembered->second.second;
-  if (!source || source->length != bytes_of_elements(dtype, element_count(shape))) return std::nullopt;
+  const std::int64_t count = element_count(shape);
+  if (!source || count < 0 || source->length != bytes_of_elements(dtype, count)) return std::nullopt;
+  const auto [known, is_new] = shown_as_.emplace(std::tuple(source->key, dtype, shape), no_id);
+  if (!is_new) return result_of(known->second);
   StoredTensor tensor = *source;
   tensor.key = fmt::format("{}.{}", source->key, info(dtype).name);
   tensor.dtype = dtype;
   tensor.shape = std::move(shape);
-  for (const auto& [value, place] : stored_values_) {
-    const StoredTensor& each = stored_[place];
-    if (each.key == tensor.key && each.shape == tensor.shape) return result_of(value);
-  }
-  while (std::any_of(stored_.begin(), stored_.end(), [&](const auto& each) { return each.key == tensor.key; })) {
-    tensor.key += "_";
-  }
   const std::string name = names_.claim(tensor.key);
-  return add_stored(name, std::move(tensor));
+  ImportedValue made = add_stored(name, std::move(tensor));
+  known->second = made.id;
+  return made;
 }
 
 bool GraphBuilder::add_graph(const Graph& graph, Diagnostics& diagnostics) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,9 +63,11 @@ class GraphBuilder {
   void add_dim(DimDeclaration dim);
   ImportedValue add_input(std::string_view name, TensorType type);
   ImportedValue add_constant(std::string_view name, const Content& content);
+  // Its key gets a number where another one has it.
   ImportedValue add_stored(std::string_view name, StoredTensor tensor);
-  // The bytes of a constant of the model's as elements of another dtype, as many as fill them: one constant for all who
-  // ask. Nothing where `operand` is no such constant, or has more or fewer bytes.
+  // The bytes of a constant of the model's, or of one that is shown in another shape, as elements of another dtype, as
+  // many as fill them: one constant for all who ask for the same. Nothing where `operand` is no such constant, or has
+  // more or fewer bytes.
   std::optional<ImportedValue> add_bytes_of(const ImportedValue& operand, DType dtype, std::vector<std::int64_t> shape);
 
   // Everything of a graph's file: dims, inputs, constants, state, and its nodes, which are typed. Its weights stay in
@@ -116,6 +119,7 @@ class GraphBuilder {
   bool fit_sizes(const OpSpec& op, std::vector<ValueId>& inputs, Diagnostics& diagnostics);
   bool carry_counted_axes(const Node& node, Diagnostics& diagnostics);
   ImportedValue result_of(ValueId value) const;
+  ValueId behind_reshapes(ValueId value) const;
 
   const OpSet& ops_;
   ClaimedNames& names_;
@@ -130,7 +134,9 @@ class GraphBuilder {
   std::size_t counted_reads_ = 0;
   SizeWriter write_sizes_;
   std::vector<StoredTensor> stored_;
+  std::set<std::string> keys_;
   std::map<ValueId, std::size_t> stored_values_;
+  std::map<std::tuple<std::string, DType, std::vector<std::int64_t>>, ValueId> shown_as_;  // by the source's key
   // With the content, so that its address stays its own.
   std::map<const Content*, std::pair<std::shared_ptr<const Content>, StoredTensor>> remembered_;
   std::map<ValueId, const StoredTensor*> small_;

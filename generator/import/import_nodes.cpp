@@ -98,7 +98,6 @@ std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor,
   if (small) {
     builder_.remember_tensor(operand.content, std::move(*stored));
   } else {
-    for (int i = 2; !stored_keys_.insert(stored->key).second; ++i) stored->key = fmt::format("{}_{}", name, i);
     operand.id = builder_.add_stored(builder_.names().claim(name), std::move(*stored)).id;
   }
   return operand;

@@ -106,7 +106,6 @@ class NodeImporter {
   Diagnostics& diagnostics_;
   std::map<std::string, std::vector<std::string>> unknown_;
   std::set<ValueId> demanded_;
-  std::set<std::string> stored_keys_;
   std::size_t inlined_nodes_ = 0;
 };
 

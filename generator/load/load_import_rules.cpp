@@ -133,16 +133,7 @@ class RuleReader {
         if (const Yaml be = require_key(entry, "be", "'let'", diagnostics_)) step.value = read_argument(be);
         break;
       case Kind::constant:
-      case Kind::bytes:
-        step.value = read_argument(head);
-        for (const std::string_view key : {"dtype", "shape"}) {
-          const char* const step_name = step.kind == Kind::bytes ? "'bytes'" : "'constant'";
-          if (const Yaml value = require_key(entry, key, step_name, diagnostics_)) {
-            step.attributes.emplace_back(key, read_argument(value));
-          }
-        }
-        read_outputs(entry, step);
-        break;
+      case Kind::bytes: read_constant(entry, head, step); break;
       case Kind::check:
         step.value = read_argument(head);
         if (const Yaml text = require_key(entry, "else", "'check'", diagnostics_)) step.message = text.text();
@@ -154,6 +145,17 @@ class RuleReader {
         break;
     }
     return step;
+  }
+
+  void read_constant(Yaml entry, Yaml head, ImportStep& step) {
+    const char* const name = step.kind == Kind::bytes ? "'bytes'" : "'constant'";
+    step.value = read_argument(head);
+    for (const std::string_view key : {"dtype", "shape"}) {
+      if (const Yaml value = require_key(entry, key, name, diagnostics_)) {
+        step.attributes.emplace_back(key, read_argument(value));
+      }
+    }
+    read_outputs(entry, step);
   }
 
   void read_node(Yaml entry, Yaml head, ImportStep& step) {

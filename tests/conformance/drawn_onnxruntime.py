@@ -43,7 +43,7 @@ def zero_points(c: Chance, rows: int, blocks: int, bits: int) -> Input | None:
 
 
 def matmul_bits(c: Chance, op: str, version: int) -> Node:
-    bits, width = c.one_of([4, 4, 8]), c.one_of([16, 32, 64])
+    bits, width = c.one_of([2, 4, 4, 8]), c.one_of([16, 32, 64])
     M, N, K = c.integer(1, 5), c.integer(1, 20), c.integer(1, 100)
     blocks = -(-K // width)
     zeros = zero_points(c, N, blocks, bits)
@@ -239,7 +239,7 @@ def own_attention(c: Chance, op: str, version: int) -> Node:
 def many_heads(c: Chance, op: str, version: int) -> Node:
     B, S, L, N, H = c.integer(1, 3), c.integer(1, 5), c.integer(1, 6), c.integer(1, 3), c.integer(1, 8)
     form = c.one_of(["apart", "heads"])  # what the CPU provider takes
-    bias = weight(c.reals(3 * N * H)) if form == "apart" and c.some() else None
+    bias = weight(c.reals(3 * N * H)) if c.some() else None
     P = c.integer(1, 4) if form == "apart" and c.some(0.3) else 0
     causal = form == "apart" and c.some(0.3)
     if form == "heads":
@@ -256,8 +256,8 @@ def many_heads(c: Chance, op: str, version: int) -> Node:
     if P:
         inputs += [given(c.reals(B, N, P, H)), given(c.reals(B, N, P, H))]
     attributes: dict = {"num_heads": N} | ({"unidirectional": 1} if causal else {})
-    c.given(attributes, "scale", 0.5, None, 0.3) if c.some(0.3) else None
-    attributes = {name: value for name, value in attributes.items() if value is not None}
+    if c.some(0.3):
+        attributes["scale"] = c.one_of([0.5, 0.0])
     return Node(op, inputs, attributes, outputs=3 if P else 1)
 
 
@@ -282,7 +282,7 @@ def grouped_queries(c: Chance, op: str, version: int) -> Node:
         attributes |= {"do_rotary": 1}
         c.given(attributes, "rotary_interleaved", 1, 0, 0.4)
     if c.some(0.3):
-        attributes["local_window_size"] = c.integer(1, 6)
+        attributes["local_window_size"] = c.integer(1, T)
     if c.some(0.2):
         attributes["softcap"] = 5.0
     return Node(op, inputs, attributes, outputs=3)

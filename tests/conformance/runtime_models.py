@@ -54,7 +54,8 @@ def rotated(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
 
 
 def decoder_layer(folder: Path, random: Callable[..., np.ndarray]) -> None:
-    """Grouped queries behind a cache, rotated, of a length that only the run knows; a norm of a sum that goes on."""
+    """Grouped queries behind a cache, rotated, of a length that only the run knows, that see all keys or three; a norm of a sum
+    that goes on."""
     B, S, P, N, G, H = 2, 1, 5, 4, 2, 16
     q, k, v = random(B, S, N * H), random(B, S, G * H), random(B, S, G * H)
     past_k, past_v, skip, gain = random(B, G, P, H), random(B, G, P, H), random(B, S, N * H), random(N * H)
@@ -64,15 +65,19 @@ def decoder_layer(folder: Path, random: Callable[..., np.ndarray]) -> None:
     turned, keys = (rotated(heads(x), np.cos(angles[at]), np.sin(angles[at])) for x in (q, k))
     keys = np.concatenate([past_k, keys.transpose(0, 2, 1, 3)], 2)
     values = np.concatenate([past_v, heads(v).transpose(0, 2, 1, 3)], 2)
-    y = windowed(turned, *(x.transpose(0, 2, 1, 3) for x in (keys, values)), right=0).reshape(B, S, -1)
+    seen = [x.transpose(0, 2, 1, 3) for x in (keys, values)]
+    y = windowed(turned, *seen, right=0).reshape(B, S, -1)
+    near = windowed(turned, *seen, left=2, right=0).reshape(B, S, -1)
     total = y + skip
     write(folder, [node("GroupQueryAttention", ["q", "k", "v", "past_k", "past_v", "lengths", "total", "cos", "sin"],
                         ["y", "keys", "values"], domain=DOMAIN, num_heads=N, kv_num_heads=G, do_rotary=1),
+                   node("GroupQueryAttention", ["q", "k", "v", "past_k", "past_v", "lengths", "total", "cos", "sin"],
+                        ["near"], domain=DOMAIN, num_heads=N, kv_num_heads=G, do_rotary=1, local_window_size=3),
                    node("SkipSimplifiedLayerNormalization", ["skip", "y", "gain"], ["n", "", "", "sum"], domain=DOMAIN, epsilon=1e-5)],
           {"q": q, "k": k, "v": v, "past_k": past_k, "past_v": past_v, "lengths": np.full(B, P + S - 1, np.int32),
            "total": np.array(P + S, np.int32), "skip": skip},
           {"cos": np.cos(angles), "sin": np.sin(angles), "gain": gain},
-          {"keys": keys, "values": values, "n": rms_norm(total, gain), "sum": total},
+          {"near": near, "keys": keys, "values": values, "n": rms_norm(total, gain), "sum": total},
           shapes={"q": ("batch", "length", N * H), "k": ("batch", "length", G * H), "v": ("batch", "length", G * H),
                   "past_k": ("batch", G, "past", H), "past_v": ("batch", G, "past", H), "lengths": ("batch",),
                   "skip": ("batch", "length", N * H)})

@@ -13,17 +13,20 @@ using namespace kgen::test;
 
 namespace {
 
+const std::string plain_product = "- {op: matmul, in: [x, w], out: y}\n";
+
 // The nodes that are left of a graph over x[M, 8] and w[8, 12], each as "made = op(read)".
-std::string parts_of(const std::string& nodes, const std::string& outputs, const std::string& more = "", int several = 4) {
+std::string parts_of(const std::string& nodes, const std::string& outputs, const std::string& more = "", int several = 4,
+                     const std::string& dtype = "f32", const std::string& product = plain_product) {
   Fixture f;
   for (KernelSignature& kernel : f.ops.kernels) {
     if (kernel.op == "matmul") kernel.operands[1].several = several;
   }
   const Module module = f.with_parts("graph: g\ndims: {M: 1..9}\ninputs: {x: \"f32[M, 8]\", free: \"f32[8, 12]\"}\nconstants:\n"
-                            "  w: {type: \"f32[8, 12]\", file: w.safetensors, key: w}\n"
+                            "  w: {type: \"" + dtype + "[8, 12]\", file: w.safetensors, key: w}\n"
                             "  bias: {type: \"f32[12]\", file: w.safetensors, key: b}\n"
-                            "nodes:\n- {op: matmul, in: [x, w], out: y}\n" +
-                            nodes + "outputs: [" + outputs + "]\n" + more);
+                            "nodes:\n" +
+                            product + nodes + "outputs: [" + outputs + "]\n" + more);
   REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
   std::string text;
   for (const Node& node : module.main.nodes) {
@@ -73,6 +76,12 @@ TEST_CASE("parts: through what is added to the product; an operand of one column
         "w_b[8, 4] = slice(w)\ny_b[M, 4] = matmul(x, w_b)\nbias_b[4] = slice(bias)\n"
         "biased_b[M, 4] = add(y_b, bias_b)\nb[M, 4] = mul(biased_b, constant_0)\n"
         "p[M, 8] = relu(a)\nq[M, 4] = neg(b)\n");
+}
+
+TEST_CASE("parts: of a weight that is widened, parts of what is narrow are") {
+  CHECK(parts_of(gated, "z", "", 4, "bf16", "- {op: cast, in: w, out: wide, to: f32}\n- {op: matmul, in: [x, wide], out: y}\n")
+            .find("w_a[8, 6] = slice(w)\nwide_a[8, 6] = cast(w_a)\na[M, 6] = matmul(x, wide_a)\n"
+                  "w_b[8, 6] = slice(w)\nwide_b[8, 6] = cast(w_b)\nb[M, 6] = matmul(x, wide_b)\n") != std::string::npos);
 }
 
 TEST_CASE("parts: a part of a part, and one that is read in two ways") {

@@ -416,7 +416,7 @@ void turn_weights(Graph& graph, Copies& copies) {
     unpacked.insert(node.outputs[0]);
     for (std::size_t i = 0; is_elementwise && i < node.inputs.size(); ++i) {
       const ValueId input = graph.nodes[id].inputs[i];
-      if (input == no_id || !plain_view(graph, input)) continue;
+      if (input == no_id || !load.contains(input) || !plain_view(graph, input)) continue;
       const Dim distance = distance_of_neighbours(graph.type(input).shape, strides[input]);
       if (distance == Dim(0) || distance == Dim(1)) continue;
       const ValueId copy = copies.insert(input, id, graph.nodes[id].where);

@@ -9,6 +9,7 @@
 
 #include "generator/pass/graph/load_values.hpp"
 #include "generator/pass/graph/readers.hpp"
+#include "generator/pass/graph/widening.hpp"
 #include "generator/pass/simplify/remove_dead_nodes.hpp"
 #include "generator/pass/simplify/rewriting.hpp"
 #include "generator/pass/simplify/view_algebra.hpp"
@@ -254,14 +255,14 @@ class PartMaker {
   // `value`, whose axis is the whole's, but for what is not of the part; its nodes go in front of node `id`.
   ValueId part_of(ValueId value, const Whole& whole, const Part& part, std::size_t axis, NodeId id) {
     const Node* made_by = producer(rewriting_, value);
-    if (constants_.contains(value) || !made_by) return columns_of(value, whole, part, axis, id);
+    if (constants_.contains(value) || !made_by) return known_part_of(value, whole, part, axis, id);
     Node node = *made_by;  // of which there will be one for each part
     const std::size_t rank = graph_.type(value).shape.size();
     if (std::holds_alternative<Structured>(node.kind)) {
       const JoinedAxis& joined = node.op->algebra.joins.front();
       const std::size_t operand_rank = graph_.type(node.inputs[joined.operand]).shape.size();
       ValueId& operand = node.inputs[joined.operand];
-      operand = columns_of(operand, whole, part, operand_rank - static_cast<std::size_t>(-joined.operand_axis), id);
+      operand = known_part_of(operand, whole, part, operand_rank - static_cast<std::size_t>(-joined.operand_axis), id);
     } else {
       for (ValueId& input : node.inputs) {
         const Shape& shape = input == no_id ? Shape{} : graph_.type(input).shape;
@@ -276,6 +277,19 @@ class PartMaker {
     node.outputs = {is_top ? new_result(rewriting_, graph_.value(part.value).name + "_flat", std::move(type), node.where)
                            : new_value(value, part, std::move(type), node.where)};
     return add(std::move(node), id);
+  }
+
+  // The part of a value that is known at load: of what is widened before it is, so that memory has the narrow part.
+  ValueId known_part_of(ValueId value, const Whole& whole, const Part& part, std::size_t axis, NodeId id) {
+    const ValueId narrow = before_widening(graph_, value);
+    if (narrow == value || !constants_.contains(narrow)) return columns_of(value, whole, part, axis, id);
+    Node widening = *producer(rewriting_, value);
+    const ValueId shown = columns_of(narrow, whole, part, axis, id);
+    TensorType type = graph_.type(value);
+    type.shape = graph_.type(shown).shape;
+    widening.inputs = {shown};
+    widening.outputs = {new_value(value, part, std::move(type), widening.where)};
+    return add(std::move(widening), id);
   }
 
   // Views of a value that is known at load, which show the part of it along the axis.

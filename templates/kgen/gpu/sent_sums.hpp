@@ -14,7 +14,7 @@ namespace kgen::gpu {
 template <int Rows, int Columns, class Element>
 class SentSums {
   // Those of a block alone lie in rows: 2 rows further and 1 column further are 32 different banks.
-  static constexpr int pitch = Columns + 4, all = Rows * pitch;  // and shares are rounded up
+  static constexpr int pitch = Columns + 4, all = Rows * pitch;
 
  public:
   using Sum = Element;
@@ -41,6 +41,8 @@ class SentSums {
   class Tile {
     static constexpr int own = Columns / Count, of_row = own / piece_lanes;
     using Share = PieceShare<of_row>;
+    // Whole pieces, and room for shares that are rounded up.
+    static_assert(Columns % Count == 0 && own % piece_lanes == 0 && Count * (most_cluster_blocks - 1) <= Rows);
 
    public:
     using Sum = Element;

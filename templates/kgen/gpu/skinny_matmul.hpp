@@ -306,8 +306,9 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       at_tile<Matmul::rows>(shape.first_tile + whole, Matmul::columns * shape.parts, c, shape, at_part);
       number += shape.tiles_at_once;
     } while (may_stay<Matmul, C> && number < shape.tiles);
-    // Of the wave that loads only one lane has awaited it: others would have held that one back.
-    if (shape.loads_ahead && !multiplies) take_turn();
+    // Of the wave that loads only one lane has awaited it: others would have held that one back. And a block may have no
+    // part of its tile.
+    if (waits || (shape.loads_ahead && !multiplies)) take_turn();
     if (!multiplies) meeting.end();
   }
 }
