@@ -30,7 +30,8 @@ std::string parts_of(const std::string& nodes, const std::string& outputs, const
   REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
   std::string text;
   for (const Node& node : module.main.nodes) {
-    text += module.main.value(node.outputs[0]).name + to_text(module.main.type(node.outputs[0])).substr(3) + " = " + node.op->name + "(";
+    const std::string type = to_text(module.main.type(node.outputs[0]));
+    text += module.main.value(node.outputs[0]).name + type.substr(type.find('[')) + " = " + node.op->name + "(";
     for (const ValueId input : node.inputs) text += (text.back() == '(' ? "" : ", ") + module.main.value(input).name;
     text += ")\n";
   }
