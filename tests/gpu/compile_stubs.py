@@ -52,7 +52,7 @@ SPILLED = {"warpgroup_matmul_kernel": 8, "block_scaled_matmul_kernel": 8, "warpg
 # are floats of 8 bits that are converted on their way, twenty-six.
 SPILLED |= {"wave_matmul_kernel": 108}
 # At the ends of memory, where elements are read one by one.
-SPILLED |= {"few_rows_matmul_kernel": 24, "wave_batched_matmul_kernel": 8}
+SPILLED |= {"few_rows_matmul_kernel": 36, "wave_batched_matmul_kernel": 8}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
 # more of them than it can keep; the loop in front of it has none in memory.
 SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 96, "warpgroup_grouped_matmul_kernel": 96}
