@@ -57,6 +57,7 @@ std::vector<WatchedValue> watched_values(const CheckedStub& stub) {
   for (const HeldValue& held : stub.use.held) {
     if (!held.shown || stub.writes(held.value)) continue;
     const Functor& functor = stub.program.functors[held.functor];
+    if (!functor.structure.empty()) continue;  // of several objects nobody knows which one was seen
     std::string name;
     if (held.statement == Functor::none) {
       name = incoming_names(functor)[held.result];

@@ -14,7 +14,7 @@ namespace {
 // What a functor's own text names; members and locals go by other names.
 NameTable names_in_functor(const Functor& functor) {
   NameTable names;
-  names.reserve(functor.name);
+  names.reserve(struct_name(functor));
   for (const Statement& statement : functor.statements) names.reserve_global(statement.functor);
   for (const char* name : {"at", "row", "rows", "W", "Row", "shape", "load"}) names.reserve(name);
   return names;
@@ -211,13 +211,29 @@ class BodyWriter {
   std::vector<int> row_uses_;
 };
 
-std::string member_shape(StubParameter parameter, const MemberView& view) {
+// What a member sees of its parameter.
+StubParameter seen(const StubProgram& stub, const MemberView& view) {
+  StubParameter parameter = stub.parameters[view.parameter];
+  parameter.varies.resize(parameter.type.shape.size(), false);
   for (const ConstantSlice& slice : view.slices) {
     const auto axis = static_cast<std::size_t>(slice.axis);
     parameter.type.shape[axis] = Dim(slice.length);
-    if (!parameter.varies.empty()) parameter.varies[axis] = false;
+    parameter.varies[axis] = false;
   }
-  return shape_text(parameter);
+  return parameter;
+}
+
+// The shape of what that member sees, in all objects of the functor's struct.
+std::string member_shape(const StubProgram& stub, const Functor& functor, std::size_t member) {
+  StubParameter shown = seen(stub, functor.members[member].view);
+  for (const Functor& other : stub.functors) {
+    if (struct_name(other) != struct_name(functor)) continue;
+    const StubParameter own = seen(stub, other.members[member].view);
+    for (std::size_t axis = 0; axis < own.varies.size(); ++axis) {
+      if (own.varies[axis] || own.type.shape[axis] != shown.type.shape[axis]) shown.varies[axis] = true;
+    }
+  }
+  return shape_text(shown);
 }
 
 void write_members(Writer& out, const Functor& functor, const StubProgram& stub) {
@@ -234,7 +250,7 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
                                        : flattened_type(view_type(parameter.type, rank, parameter.writable), view.runs);
     const std::string how = axis >= 0 ? fmt::format(" along axis {}", axis) : view.broadcast ? " broadcast" : "";
     lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
-                     fmt::format("// {}{}", member_shape(parameter, view), how)});
+                     fmt::format("// {}{}", member_shape(stub, functor, i), how)});
   }
   write_lines(out, lines);
 }
@@ -260,6 +276,10 @@ void write_shape(Writer& out, const Functor& functor) {
 
 }  // namespace
 
+const std::string& struct_name(const Functor& functor) {
+  return functor.structure.empty() ? functor.name : functor.structure;
+}
+
 std::vector<std::string> functor_member_names(const Functor& functor) {
   NameTable names = names_in_functor(functor);
   std::vector<std::string> out;
@@ -280,7 +300,7 @@ std::vector<std::vector<std::string>> statement_names(const Functor& functor) { 
 std::vector<std::string> incoming_names(const Functor& functor) { return BodyWriter(functor).incoming(); }
 
 void write_functor(Writer& out, const Functor& functor, const StubProgram& stub) {
-  const auto structure = out.block(fmt::format("struct {} {{", functor.name), "};");
+  const auto structure = out.block(fmt::format("struct {} {{", struct_name(functor)), "};");
   write_members(out, functor, stub);
   out.line();
   BodyWriter body(functor);

@@ -9,6 +9,9 @@
 
 namespace kgen {
 
+// What the struct is called that the functor is an object of.
+const std::string& struct_name(const Functor& functor);
+
 // By member; distinct from each other and from what a body names.
 std::vector<std::string> functor_member_names(const Functor& functor);
 

@@ -120,7 +120,8 @@ class Body {
     for (const FunctorMember& member : functor.members) {
       members.push_back(view_text(parameters_[member.view.parameter], member.view, shapes));
     }
-    write_initializer(out_, fmt::format("const {} {}{{", functor.name, object_name(functor, stub_)), members, "};");
+    const std::string head = fmt::format("const {} {}{{", struct_name(functor), object_name(functor, stub_));
+    write_initializer(out_, head, members, "};");
   }
 
   void write_kernel_call() {
@@ -200,7 +201,7 @@ std::vector<std::string> parameter_names(const StubProgram& stub) {
   names.reserve_global(stub.kernel);
   for (const Functor& functor : stub.functors) {
     const std::string object = object_name(functor, stub);
-    for (const std::string& name : {functor.name, object}) names.reserve(name);
+    for (const std::string& name : {struct_name(functor), object}) names.reserve(name);
     for (std::size_t i = 0; i < functor.loops.size(); ++i) names.reserve(shape_name(object, i));
   }
   for (const StubParameter& parameter : stub.parameters) {
@@ -247,7 +248,9 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
   out.line();
   write_uses(out, stub);
   if (!stub.saved.empty()) write_comment(out, stub.saved);
+  std::set<std::string> written;
   for (const Functor& functor : stub.functors) {
+    if (!written.insert(struct_name(functor)).second) continue;
     write_functor(out, functor, stub);
     out.line();
   }

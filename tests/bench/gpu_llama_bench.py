@@ -1,6 +1,6 @@
 """Runs a Llama of the size of Llama-3-8B, of random bf16 weights, through kgen's C ABI, and beside PyTorch.
 
-    gpu_llama_bench.py [--rounds N] [--graph-replay | --stored f8e4m3|int4] [--write LLAMA_GPU.md]
+    gpu_llama_bench.py [--rounds N] [--graph-replay] [--stored f8e4m3|int4] [--write LLAMA_GPU.md]
 
 First the logits of some prompts and single tokens are compared with PyTorch in f32, beside PyTorch's in bf16: kgen's
 errors, relative in the root of their mean square, may be 1.1 of those. Then the decoding of one token behind 8000, each
@@ -147,23 +147,22 @@ def measure(kgen, size, weights, rounds):
             (f"a prompt of {PROMPT}", least_prompt, prefill, in_a_row(lambda: theirs(prompt, 0), 5))]
 
 
-def measure_replayed(library, weights, folder, rounds):
-    """The rows of one graph, without times where the model finds no memory, and what is said below the table."""
+def measure_replayed(library, weights, stored, folder, rounds):
+    """The rows of one graph, of a model for as many sequences as the device's memory holds the caches of, and what is
+    said below the table."""
+    import torch
     from kgen_library import Model
-    from llama import REPLAYED_8B
-    from llama_replayed import BATCHES, host_times, measure_batches, row_of
+    from llama import REPLAYED_8B, replayed_name
+    from llama_replayed import host_times, measure_batches
 
-    try:
-        hosts = "; ".join(f"{what} {time:.0f} us" for what, time in host_times(library, folder))
-        model = Model(library, library.graph("llama_replayed"), folder)
-    except RuntimeError as error:  # the caches of 64 sequences take 69 GB beside the weights
-        if "out of memory" not in str(error):
-            raise
-        skipped = [(row_of(batch, behind),) for batch, behind in BATCHES]
-        return skipped, f"Rows of one graph were skipped, of a model for {REPLAYED_8B.B} sequences: {error}."
-    rows = list(measure_batches(model, REPLAYED_8B, weights, rounds, in_a_row, bandwidth()))
+    sequences = 64 if torch.cuda.mem_get_info()[1] > 120e9 else 16
+    size, graph = REPLAYED_8B[sequences], replayed_name(stored, sequences)
+    torch.cuda.empty_cache()
+    hosts = "; ".join(f"{what} {time:.0f} us" for what, time in host_times(library, folder, size, graph))
+    model = Model(library, library.graph(graph), folder)
+    rows = list(measure_batches(model, size, weights, rounds, in_a_row, bandwidth()))
     model.close()
-    return rows, f"Host time of a token's call: {hosts}."
+    return rows, f"Those of one graph are of a model for {sequences} sequences. Host time of a token's call: {hosts}."
 
 
 def memory_of(kgen, size, weights):
@@ -174,27 +173,24 @@ def memory_of(kgen, size, weights):
 
 def table(rows):
     lines = ["| | floor ms | kgen ms | kgen / floor | PyTorch ms | kgen / PyTorch |", "| --- |" + " ---: |" * 5]
-    for what, *times in rows:
-        if not times:
-            lines.append(f"| {what} | skipped | | | | |")
-            continue
-        floor, ours, theirs = times
+    for what, floor, ours, theirs in rows:
         lines.append(f"| {what} | {floor:.2f} | {ours:.2f} | {ours / floor:.2f} | {theirs:.2f} | {ours / theirs:.2f} |")
     return "\n".join(lines)
 
 
 def main():
+    from llama import LLAMA_3_8B, STORED, graph_name, random_weights, write_safetensors
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--graph-replay", action="store_true", help="only the rows of one graph, and its steps")
-    parser.add_argument("--stored", default="bf16", choices=["bf16", "f8e4m3", "int4"], help="weights of products")
+    parser.add_argument("--stored", default="bf16", choices=STORED, help="weights of products")
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     options = parser.parse_args()
 
     import torch
     from kgen_library import Library
-    from llama import LLAMA_3_8B, graph_name, random_weights, write_safetensors
     from llama_replayed import compare_greedy
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -214,9 +210,8 @@ def main():
             rows = measure(kgen, size, weights, options.rounds)
             memory = memory_of(kgen, size, weights)
             kgen.model.close()
-        if options.stored == "bf16":
-            of_one_graph, hosts = measure_replayed(library, weights, folder, options.rounds)
-            rows, memory = rows + of_one_graph, f"{memory} {hosts}".strip()
+        of_one_graph, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds)
+        rows, memory = rows + of_one_graph, f"{memory} {hosts}".strip()
     print(f"{table(rows)}\n{memory}")
     if options.write:
         told = (f"{datetime.date.today()}, {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, PyTorch "

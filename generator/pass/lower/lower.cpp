@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "generator/base/ensure.hpp"
@@ -20,6 +21,32 @@ namespace {
 // A kernel walks a value of any rank along the axes that it has.
 int walked_rank(const KernelOperand& operand, const Shape& shape) {
   return operand.rank < 0 ? static_cast<int>(shape.size()) : operand.rank;
+}
+
+void use_general_names(Functor& functor) {
+  for (Functor::Incoming& each : functor.incoming) each.name = each.general;
+  for (Functor::Incoming& each : functor.of_row) each.name = each.general;
+  for (FunctorMember& member : functor.members) member.name = member.general;
+  for (Statement& statement : functor.statements) statement.names = statement.general;
+}
+
+// Prologues that are the same but for what they see become objects of one struct: the kernel that takes them may treat
+// them alike, and people read it once.
+void share_structs(StubProgram& stub) {
+  std::map<std::string, std::vector<Functor*>> alike;
+  for (Functor& functor : stub.functors) {
+    if (functor.role == Functor::Role::prologue) alike[struct_key(stub, functor)].push_back(&functor);
+  }
+  std::set<std::string> taken;
+  for (const Functor& first : stub.functors) {
+    if (first.role != Functor::Role::prologue || !first.structure.empty()) continue;
+    const std::vector<Functor*>& objects = alike.at(struct_key(stub, first));
+    if (objects.size() == 1) continue;
+    std::string name = stub.name + "_prologue";
+    for (int i = 2; !taken.insert(name).second; ++i) name = fmt::format("{}_prologue_{}", stub.name, i);
+    for (Functor* object : objects) object->structure = name;
+    use_general_names(*objects.front());
+  }
 }
 
 class Lowering {
@@ -45,6 +72,7 @@ class Lowering {
     stub_.kind = group_.kind;
     add_parameters();
     add_functors();
+    share_structs(stub_);
     add_headers();
     return std::move(stub_);
   }
@@ -340,10 +368,7 @@ void use_general_names(StubProgram& stub) {
   for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
   for (Functor& functor : stub.functors) {
     functor.name = functor.general;
-    for (Functor::Incoming& each : functor.incoming) each.name = each.general;
-    for (Functor::Incoming& each : functor.of_row) each.name = each.general;
-    for (FunctorMember& member : functor.members) member.name = member.general;
-    for (Statement& statement : functor.statements) statement.names = statement.general;
+    use_general_names(functor);
   }
 }
 
@@ -384,6 +409,7 @@ void StubTable::name(StubProgram& stub) {
   for (Functor& functor : stub.functors) {
     functor.name.replace(0, stub.name.size(), unique);
     functor.general.replace(0, stub.name.size(), unique);
+    if (!functor.structure.empty()) functor.structure.replace(0, stub.name.size(), unique);
   }
   stub.name = std::move(unique);
 }

@@ -74,12 +74,21 @@ void add_operand(Key& key, const Operand& operand) {
   key.add(operand.dtype, is_float ? Number(double{operand.number.as<float>()}) : operand.number);
 }
 
-void add_functor(Key& key, const Functor& functor) {
+void add_body(Key& key, const Functor& functor) {
   key.add(functor.role, functor.rank, functor.across, functor.shape_member);
   key.add_each(functor.incoming, [&](const Functor::Incoming& each) { key.add(each.lanes); });
   key.add_each(functor.of_row, [&](const Functor::Incoming& each) { key.add(each.lanes); });
   key.add_each(functor.state, [&](const Operand& operand) { add_operand(key, operand); });
   key.add(functor.row_state);
+  key.add_each(functor.statements, [&](const Statement& s) {
+    key.add(s.kind, s.per_row, s.keep, s.member, s.functor, s.dtypes);
+    key.add_each(s.fields, [&](const GivenAttribute& field) { add_attribute(key, field); });
+    key.add_each(s.operands, [&](const Operand& operand) { add_operand(key, operand); });
+  });
+}
+
+void add_functor(Key& key, const Functor& functor) {
+  add_body(key, functor);
   key.add_each(functor.loops, [&](const Functor::Loop& loop) {
     key.add(loop.parameter);
     key.add_each(loop.extents,
@@ -89,11 +98,10 @@ void add_functor(Key& key, const Functor& functor) {
     add_view(key, member.view);
     key.add(member.line_axis);
   });
-  key.add_each(functor.statements, [&](const Statement& s) {
-    key.add(s.kind, s.per_row, s.keep, s.member, s.functor, s.dtypes);
-    key.add_each(s.fields, [&](const GivenAttribute& field) { add_attribute(key, field); });
-    key.add_each(s.operands, [&](const Operand& operand) { add_operand(key, operand); });
-  });
+}
+
+void add_parameter(Key& key, const StubParameter& parameter) {
+  key.add(cpp_element(parameter.type), parameter.type.shape.size(), parameter.writable);
 }
 
 void add_argument(Key& key, const KernelArgument& argument) {
@@ -107,11 +115,21 @@ void add_argument(Key& key, const KernelArgument& argument) {
 std::string program_key(const StubProgram& stub) {
   Key key;
   key.add(stub.kind, stub.kernel, stub.row_rank, stub.row_length, stub.kernel_parameters);
-  key.add_each(stub.parameters, [&](const StubParameter& parameter) {
-    key.add(cpp_element(parameter.type), parameter.type.shape.size(), parameter.writable);
-  });
+  key.add_each(stub.parameters, [&](const StubParameter& parameter) { add_parameter(key, parameter); });
   key.add_each(stub.functors, [&](const Functor& functor) { add_functor(key, functor); });
   key.add_each(stub.kernel_arguments, [&](const KernelArgument& argument) { add_argument(key, argument); });
+  return key.take();
+}
+
+std::string struct_key(const StubProgram& stub, const Functor& functor) {
+  Key key;
+  add_body(key, functor);
+  key.add_each(functor.members, [&](const FunctorMember& member) {
+    const StubParameter& parameter = stub.parameters[member.view.parameter];
+    add_parameter(key, parameter);
+    key.add(member.view.rank, member.view.runs, member.line_axis, member.view.broadcast);
+  });
+  key.add_each(functor.statements, [&](const Statement& s) { key.add(s.within); });
   return key.take();
 }
 

@@ -26,8 +26,9 @@ class Size:
 
 
 LLAMA_3_8B = Size(layers=32, D=4096, H=32, G=8, E=128, F=14336, V=128256, T=8192)
-# What one CUDA graph decodes at every position: the same, of more sequences, and a small one to compare every step of.
-REPLAYED_8B = replace(LLAMA_3_8B, B=64)
+# What one CUDA graph decodes at every position: the same, of so many sequences (80 GB do not hold the caches of 64
+# beside the weights), and a small one to compare every step of.
+REPLAYED_8B = {sequences: replace(LLAMA_3_8B, B=sequences) for sequences in (16, 64)}
 REPLAYED_SMALL = Size(layers=4, D=512, H=8, G=2, E=64, F=1408, V=2048, T=256, B=64, S=64)
 
 
@@ -103,8 +104,15 @@ def graph_text(size, name="llama", replayed=False, stored="bf16"):
     return with_stored_weights(text, stored)
 
 
+STORED = ("bf16", "f8e4m3", "int4")
+
+
 def graph_name(stored):
     return "llama" if stored == "bf16" else f"llama_{stored}"
+
+
+def replayed_name(stored, sequences):
+    return f"{graph_name(stored)}_replayed_{sequences}"
 
 
 class Weights(dict):
@@ -253,23 +261,25 @@ class ReferenceAtPositions(Reference):
                                               attn_mask=mask, enable_gqa=True)
 
 
-# What scripts/gpu_bundle plans, by the name of the graph.
-GRAPHS = {
-    "llama": (LLAMA_3_8B, False, "bf16"),
-    "llama_replayed": (REPLAYED_8B, True, "bf16"),
-    "llama_small": (REPLAYED_SMALL, True, "bf16"),
-    "llama_f8e4m3": (LLAMA_3_8B, False, "f8e4m3"),
-    "llama_int4": (LLAMA_3_8B, False, "int4"),
-}
+def graphs():
+    """What scripts/gpu_bundle plans: (library, name of the graph, its text)."""
+    for stored in STORED:
+        library = graph_name(stored)
+        yield library, library, graph_text(LLAMA_3_8B, library, stored=stored)
+        for sequences, size in REPLAYED_8B.items():
+            name = replayed_name(stored, sequences)
+            yield library, name, graph_text(size, name, True, stored)
+    yield graph_name("bf16"), "llama_small", graph_text(REPLAYED_SMALL, "llama_small", True)
 
 
 def main():
-    """llama.py FILE: writes the graph that the file is named after, for scripts/gpu_bundle, which has no PyTorch."""
+    """llama.py FOLDER: writes the graphs as LIBRARY/NAME.yaml, for scripts/gpu_bundle, which has no PyTorch."""
     import sys
 
-    file = pathlib.Path(sys.argv[1])
-    size, replayed, stored = GRAPHS[file.stem]
-    file.write_text(graph_text(size, file.stem, replayed, stored))
+    for library, name, text in graphs():
+        folder = pathlib.Path(sys.argv[1], library)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import time
 
 import torch
 from kgen_library import Model
-from llama import REPLAYED_8B, REPLAYED_SMALL, Reference, ReferenceAtPositions, random_weights, write_safetensors
+from llama import REPLAYED_SMALL, Reference, ReferenceAtPositions, random_weights, write_safetensors
 
 STEPS = 64
 BATCHES = ((1, 8000), (16, 1000), (64, 1000))  # sequences, and the tokens behind each
@@ -99,7 +99,7 @@ def host_microseconds(call, calls):
     return statistics.median(times[2:])
 
 
-def host_times(library, folder, size=REPLAYED_8B, graph="llama_replayed"):
+def host_times(library, folder, size, graph):
     """Of a call of the C ABI, by what it launches."""
     x = torch.randn(1, 1, size.D, device="cuda").to(torch.bfloat16)
     positions = torch.full((1, 1), 100, device="cuda")
@@ -118,6 +118,8 @@ def row_of(batch, behind):
 def measure_batches(model, size, weights, rounds, in_a_row, bandwidth):
     """Rows of (what, floor, kgen, PyTorch); bandwidth in bytes a millisecond."""
     for batch, behind in BATCHES:
+        if batch > size.B:
+            continue
         decoder = Decoder(model, size, batch)
         decoder.positions.fill_(behind)
         ours = in_a_row(decoder.graph.replay, rounds)
