@@ -30,6 +30,18 @@ void use_general_names(Functor& functor) {
   for (Statement& statement : functor.statements) statement.names = statement.general;
 }
 
+// What a struct's text calls what its objects see: members of which all see the same parameter keep their names.
+void name_for_all(Functor& text, const std::vector<Functor*>& objects) {
+  const Functor own = text;
+  use_general_names(text);
+  for (std::size_t i = 0; i < text.members.size(); ++i) {
+    const bool same = std::all_of(objects.begin(), objects.end(), [&](const Functor* object) {
+      return object->members[i].view.parameter == own.members[i].view.parameter;
+    });
+    if (same) text.members[i].name = own.members[i].name;
+  }
+}
+
 // Prologues that are the same but for what they see become objects of one struct: the kernel that takes them may treat
 // them alike, and people read it once.
 void share_structs(StubProgram& stub) {
@@ -45,7 +57,7 @@ void share_structs(StubProgram& stub) {
     std::string name = stub.name + "_prologue";
     for (int i = 2; !taken.insert(name).second; ++i) name = fmt::format("{}_prologue_{}", stub.name, i);
     for (Functor* object : objects) object->structure = name;
-    use_general_names(*objects.front());
+    name_for_all(*objects.front(), objects);
   }
 }
 

@@ -22,12 +22,19 @@ struct SmallLaunch {
   const B& b;
   const C& c;
   WaveMatmulShape<products> shape;
+  double memory;  // what it takes for the operands, in ns
   const DeviceLimits& limits;
   Stream stream;
 
   SmallLaunch(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<products>& asked,
               const DeviceLimits& limits, Stream stream)
-      : a(a), b(b), c(c), shape{asked.M, asked.K, {}, asked.lanes, false, {}}, limits(limits), stream(stream) {
+      : a(a),
+        b(b),
+        c(c),
+        shape{asked.M, asked.K, {}, asked.lanes, false, {}},
+        memory(asked.memory_time(asked.steps(swizzle_bytes / static_cast<int>(sizeof(T))))),
+        limits(limits),
+        stream(stream) {
     for (int product = 0; product < products; ++product) shape.N[product] = asked.N[product];
   }
 
@@ -50,7 +57,7 @@ struct SmallLaunch {
   template <class Tile>
   std::int64_t time_of() const {
     if constexpr (has_tiles) {
-      return wave_time<Tile>(detail::count_tiles<Tile>(c, shape), shape.K, limits);
+      return wave_time<Tile>(detail::count_tiles<Tile>(c, shape), shape.K, limits, memory);
     } else {
       return std::numeric_limits<std::int64_t>::max();
     }

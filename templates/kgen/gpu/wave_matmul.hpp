@@ -70,9 +70,9 @@ inline constexpr bool has_small_wave_tiles = true;
 
 // What so many tiles take on an H200, in ns: to begin, each 64 of their depth and, where multiprocessors have several,
 // each further one, which waits for the same things until there are so many that the matrix cores have no time left
-// (tests/bench/MATMUL_KERNELS.md).
+// (tests/bench/MATMUL_KERNELS.md). memory: what it takes for the operands, of which waves' own loads get 0.9.
 template <class Tile>
-std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& limits) {
+std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& limits, double memory = 0) {
   struct Times {
     int begin, step, more_steps, more_ends;
   };
@@ -90,7 +90,8 @@ std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& l
   const std::int64_t steps = (K + 63) / 64, more = (tiles + limits.multiprocessors - 1) / limits.multiprocessors - 1;
   const std::int64_t waits = times.step + more * times.more_steps,
                      multiplies = (more + 1) * Tile::rows * Tile::columns / sums_of_ns;
-  return times.begin + steps * std::max(waits, multiplies) + more * times.more_ends;
+  return times.begin + std::max(steps * std::max(waits, multiplies), static_cast<std::int64_t>(memory / 0.9)) +
+         more * times.more_ends;
 }
 
 // Of `Count` products. Operands whose neighbours in memory are in neighbouring lines of a tile are read across these.
