@@ -339,5 +339,9 @@ TEST_CASE("waves: what many tiles take is what the matrix cores take, as an H200
   // A product of 4096^3, and SwiGLU of 2048 rows, 14336 columns of each product and a depth of 4096.
   CHECK(gpu::wave_time<gpu::WaveMatmulTile>(32 * 32, 4096, limits) == doctest::Approx(416e3).epsilon(0.05));
   CHECK(gpu::wave_time<gpu::SmallWaveTile<2>>(32 * 224, 4096, limits) == doctest::Approx(1502e3).epsilon(0.05));
+  // Of one row memory takes longer than the cores: 235 MB, at 4200 bytes a nanosecond.
+  const double memory = 2.0 * 14336 * 4096 * 2 / 4200;
+  CHECK(gpu::wave_time<gpu::FewRowsWaveTile<2>>(224, 4096, limits) == doctest::Approx(45e3).epsilon(0.05));
+  CHECK(gpu::wave_time<gpu::FewRowsWaveTile<2>>(224, 4096, limits, memory) == doctest::Approx(64e3).epsilon(0.05));
 }
 #endif

@@ -246,6 +246,25 @@ TEST_CASE("siblings: each may have a prologue of its own") {
   plan.check_placed();
 }
 
+TEST_CASE("siblings: prologues that differ in what they see alone are objects of one struct") {
+  PlannedSiblings plan(
+      "  - {op: cast, in: w16, out: wide, to: f32}\n  - {op: cast, in: v16, out: wide_v, to: f32}\n"
+      "  - {op: add, in: [wide, t], out: w1}\n  - {op: matmul, in: [x, w1], out: q}\n"
+      "  - {op: matmul, in: [x, v], out: k}\n  - {op: add, in: [wide_v, t], out: v1}\n"
+      "  - {op: matmul, in: [x, v1], out: o}\n",
+      "q, k, o");
+  const std::string text = plan.text();
+  CHECK(text.find("struct stub_o_prologue {") == text.rfind("struct stub_o_prologue"));  // once
+  CHECK_FALSE(has(text, "struct stub_o_prologue_b"));
+  // What one sees and the others see too goes by its name, the rest by what it is to the operators.
+  CHECK(has(text, "t.load<W>(at)"));
+  CHECK_FALSE(has(text, "w16.load<W>(at)"));
+  CHECK(has(text, "const stub_o_prologue prologue_b_w1{"));
+  CHECK(has(text, "const stub_o_prologue prologue_b_v1{"));
+  CHECK(has(text, "kgen::several(prologue_b_w1, v, prologue_b_v1)"));
+  plan.check_placed();
+}
+
 TEST_CASE("siblings: no more than the kernel takes at once, and of one type") {
   std::string nodes, names;
   for (int i = 0; i < 9; ++i) {
