@@ -1,4 +1,5 @@
-// Products of one row by multiply-adds, as the executor does them: lines that begin anywhere, in each way to share them.
+// Products of one row by multiply-adds, as the executor does them: lines that begin anywhere, in each way to share
+// them.
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -51,8 +52,8 @@ void check(std::int64_t N, std::int64_t K, int before, int gap, gpu::VectorWay w
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("products of a vector: columns and depths below and beyond a step's, lines from anywhere on", T, bf16,
-                   f16) {
+TEST_CASE_TEMPLATE("products of a vector: columns and depths below and beyond a step's, lines from anywhere on", T,
+                   bf16, f16) {
   check<T>(16, 16, 0, 0, {2, 1});
   check<T>(17, 19, 0, 0, {1, 1});  // of a thread one block in part
   check<T>(77, 201, 3, 0, {3, 1});
@@ -81,9 +82,9 @@ TEST_CASE("products of a vector: chosen for one row, of lines that begin anywher
     CHECK(device.take() == along);
     expect_product(c.view(), a.view(), Operand2(turned.view()).permute<1, 0>());
   };
-  check(233, 93, "?", "?");
-  check(64, 2041, "?", "?");
-  check(64, 2048, "?", "?");
+  check(233, 93, "vector_matmul x30", "vector_matmul x15");
+  check(64, 2041, "vector_matmul x16", "vector_matmul x8");
+  check(64, 2048, "vector_matmul x16", "few_rows_matmul x16");
 }
 
 TEST_CASE("products of a vector: sinks that read, and results of no whole vectors") {

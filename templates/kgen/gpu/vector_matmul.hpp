@@ -1,9 +1,9 @@
-// Matrix multiplication of one row of 16 bits by right operands as they lie, wherever their lines begin, by multiply-adds
-// of floats: tensor cores have nothing to do where each element is used once. Of eight lines one behind the other each
-// begins elsewhere within 16 bytes, but every eighth one at the same place. So a wave has those of a block's lines whose
-// numbers are the same modulo eight, and reads aligned vectors of them that need no shifting. A group of its lanes goes
-// along a line; lines across the depth have sums for each place, lines along it one for all. The blocks of a cluster
-// share the depth, and their sums meet in shared memory (cluster_sums.hpp).
+// Matrix multiplication of one row of 16 bits by right operands as they lie, wherever their lines begin, by
+// multiply-adds of floats: tensor cores have nothing to do where each element is used once. Of eight lines one behind
+// the other each begins elsewhere within 16 bytes, but every eighth one at the same place. So a wave has those of a
+// block's lines whose numbers are the same modulo eight, and reads aligned vectors of them that need no shifting. A
+// group of its lanes goes along a line; lines across the depth have sums for each place, lines along it one for all.
+// The blocks of a cluster share the depth, and their sums meet in shared memory (cluster_sums.hpp).
 #pragma once
 
 #include <limits>
@@ -28,9 +28,7 @@ struct LaneGroup {
   int bits, lane, number;
 
   KGEN_FN explicit LaneGroup(int bits)
-      : bits(bits),
-        lane(thread_index() % wave_size & ((1 << bits) - 1)),
-        number(thread_index() % wave_size >> bits) {}
+      : bits(bits), lane(thread_index() % wave_size & ((1 << bits) - 1)), number(thread_index() % wave_size >> bits) {}
   KGEN_FN int size() const { return 1 << bits; }
   KGEN_FN int count() const { return wave_size >> bits; }
 };
@@ -168,18 +166,17 @@ struct VectorMatmul {
   using Sums = ClusterSums<rows, columns>;
   static constexpr int pitch = (lanes + 1) * wave_size;  // of a wave's sums of each place of lines
   static constexpr int partial = BDeep ? 0 : waves * pitch;
-  static std::int64_t shared(int steps) {
-    return Row::shared(steps) + Sums::shared() + shared_bytes<float>(partial);
-  }
+  static std::int64_t shared(int steps) { return Row::shared(steps) + Sums::shared() + shared_bytes<float>(partial); }
   KGEN_FN static int wave() { return thread_index() / wave_size; }
 
   // This block's share of the columns from `origin` to `end`, to the sink.
   template <class C, class Shape>
   KGEN_FN static void emit(const Sums& sums, const C& c, Index<2> origin, std::int64_t end, const Shape& shape) {
     const auto emit = [&]<bool Whole>(const auto& sink) KGEN_LAMBDA {
+      constexpr int own = Whole ? piece_lanes : 1;
       const auto add = [&](auto& added, int count, const auto& rows, const auto& places) KGEN_LAMBDA {
         if (shape.blocks > 1) return sums.add(added, count, rows, places, shape.blocks);
-        added[0] = load_run<Whole ? piece_lanes : 1>(sums.at(0, places[0]), 1, {true}).lanes();
+        added[0] = load_run<own>(sums.at(0, places[0]), 1, {true}).lanes();
       };
       const auto share = sums.template share<columns / piece_lanes>(1, shape.blocks);
       emit_added<Whole, columns, 1>(add, sink, origin, static_cast<int>(end),
@@ -193,8 +190,8 @@ struct VectorMatmul {
   }
 };
 
-// What a thread does with its blocks(): multiply(), put() its sums together with those of its wave, and with other waves
-// in step add() those of all waves.
+// What a thread does with its blocks(): multiply(), put() its sums together with those of its wave, and with other
+// waves in step add() those of all waves.
 
 // Of lines across the depth, a tile's columns.
 template <class T>
@@ -207,7 +204,8 @@ class AcrossLines {
       : group_(operands.group_bits),
         first_(part.first + group_.number),
         shift_(static_cast<int>(line(operands.b, Matmul::wave()) % 16 / sizeof(T))),
-        blocks_(operands.b, line(operands.b, first_ * lanes + Matmul::wave()) / 16 * 16 + own_column(column) * sizeof(T),
+        blocks_(operands.b,
+                line(operands.b, first_ * lanes + Matmul::wave()) / 16 * 16 + own_column(column) * sizeof(T),
                 operands.b.strides[0] * (lanes * group_.count() * static_cast<int>(sizeof(T))),
                 own_column(column) - shift_ < operands.b.extents[1] ? count(operands.b, part.last) : 0) {}
 
@@ -271,8 +269,8 @@ class DeepLine {
         depth_(static_cast<int>(operands.b.extents[1])),
         begin_(reinterpret_cast<std::uintptr_t>(operands.b.address(column + column_, 0))),
         shift_(static_cast<int>(begin_ % 16 / sizeof(T))),
-        blocks_(operands.b, begin_ / 16 * 16 + static_cast<std::uintptr_t>(first_) * 16, std::int64_t{16} << group_.bits,
-                column + column_ < operands.b.extents[0] ? count(part.last) : 0) {}
+        blocks_(operands.b, begin_ / 16 * 16 + static_cast<std::uintptr_t>(first_) * 16,
+                std::int64_t{16} << group_.bits, column + column_ < operands.b.extents[0] ? count(part.last) : 0) {}
 
   KGEN_FN AlignedBlocks<T>& blocks() { return blocks_; }
   KGEN_FN void multiply(const typename Matmul::Row& row) {
@@ -359,8 +357,8 @@ vector_matmul_kernel(const KGEN_GRID_CONSTANT VectorOperands<T> operands, C c, W
 
 // ---- launches
 
-// How many lanes go along a line together, as a power of two, how many blocks share the depth, and what that takes on an
-// H100, in ns.
+// How many lanes go along a line together, as a power of two, how many blocks share the depth, and what that takes on
+// an H100, in ns.
 struct VectorWay {
   int group_bits = 0, blocks = 0;
   std::int64_t time = std::numeric_limits<std::int64_t>::max();
@@ -431,8 +429,8 @@ class VectorProduct {
     return {"vector_matmul", std::int64_t{tiles(way)} * way.blocks, Matmul::threads, Matmul::shared(steps(way)),
             way.blocks};
   }
-  // To begin and end; where blocks meet; a multiprocessor's blocks one after the other, or memory; and in each round the
-  // left operand, of which the first elements come together with the right one.
+  // To begin and end; where blocks meet; a multiprocessor's blocks one after the other, or memory; and in each round
+  // the left operand, of which the first elements come together with the right one.
   std::int64_t time(const VectorWay& way) const {
     constexpr int begin = BDeep ? 1900 : 2040, meets = BDeep ? 990 : 920, each = 100, step = BDeep ? 114 : 95;
     constexpr int more_row = BDeep ? 620 : 1150, row_steps = 256;
