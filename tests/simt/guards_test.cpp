@@ -425,11 +425,11 @@ std::vector<Case> cases() {
 #if defined(KGEN_WARPGROUPS)
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
-        const auto a = random_tensor<bf16>(Index<2>{1, 139}, 6), b = random_tensor<bf16>(Index<2>{139, 77}, 7);
-        Tensor<float, 2> c(Index<2>{1, 77});
+        const auto a = random_tensor<bf16>(Index<2>{1, 139}, 6), b = random_tensor<bf16>(Index<2>{139, 80}, 7);
+        Tensor<float, 2> c(Index<2>{1, 80});
         const View<const bf16, 2> left = a.view(), right = b.view();
         const View<float, 2> sink = c.view();
-        const gpu::WarpgroupMatmulShape<1> shape{1, 139, {77}, 0, gpu::Lanes::any};
+        const gpu::WarpgroupMatmulShape<1> shape{1, 139, {80}, 0, gpu::Lanes::whole_vectors};
         using Operand = View<const bf16, 2>;
         for (const int blocks : {1, 3}) {
           gpu::VectorProduct<bf16, false, Operand, Operand, View<float, 2>> product(left, right, sink, shape,

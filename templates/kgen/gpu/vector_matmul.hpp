@@ -429,21 +429,20 @@ class VectorProduct {
     return {"vector_matmul", std::int64_t{tiles(way)} * way.blocks, Matmul::threads, Matmul::shared(steps(way)),
             way.blocks};
   }
-  // To begin and end; where blocks meet; a multiprocessor's blocks one after the other, or memory; and in each round
-  // the left operand, of which the first elements come together with the right one.
+  // To begin and end; where blocks meet; a multiprocessor's blocks one after the other, each with its left operand and
+  // some time besides, of which `first` is in `begin`; and memory.
   std::int64_t time(const VectorWay& way) const {
-    constexpr int begin = BDeep ? 1900 : 2040, meets = BDeep ? 990 : 920, each = 100, step = BDeep ? 114 : 95;
-    constexpr int more_row = BDeep ? 620 : 1150, row_steps = 256;
-    constexpr double bytes_of_ns = BDeep ? 2240 : 2580;
-    const int together = BDeep ? 1 << way.group_bits : wave_size >> way.group_bits;
+    constexpr int begin = BDeep ? 1830 : 2020, first = BDeep ? 430 : 360, meets = BDeep ? 520 : 620, each = 100;
+    constexpr int block = BDeep ? 340 : 180, step = BDeep ? 99 : 56;
+    constexpr double of_left = BDeep ? 2.9 : 5.7, bytes_of_ns = BDeep ? 2230 : 2880;
+    const int together = BDeep ? 1 << way.group_bits : wave_size >> way.group_bits, of_block = steps(way);
     const int multiprocessors = limits_.multiprocessors;
     const int of_each = (tiles(way) * way.blocks + multiprocessors - 1) / multiprocessors;
-    const std::int64_t multiplies = std::int64_t{of_each} * ((steps(way) + together - 1) / together) * step;
+    const double multiplies =
+        of_each * ((of_block + together - 1) / together * step + block + of_block * of_left) - first;
     const double bytes = static_cast<double>(shape_.K) * static_cast<double>(shape_.N[0]) * sizeof(T);
-    const std::int64_t rounds = (of_each + Matmul::blocks - 1) / Matmul::blocks;
     return begin + (way.blocks > 1 ? meets + each * way.blocks : 0) +
-           std::max(multiplies, static_cast<std::int64_t>(bytes / bytes_of_ns)) +
-           rounds * (steps(way) / row_steps) * more_row;
+           time_together(static_cast<std::int64_t>(std::max(multiplies, 0.0)), bytes / bytes_of_ns);
   }
 
   const C& c_;
