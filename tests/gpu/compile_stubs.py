@@ -32,6 +32,7 @@ REGISTERS = {
                "persistent_matmul_kernel": 128,  # of 512 threads, one block a multiprocessor
                "warpgroup_streamed_matmul_kernel": 168, "block_scaled_matmul_kernel": 168,  # of 384
                "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
+               "vector_matmul_kernel": 128,  # of 256 threads, two blocks a multiprocessor
                "line_matmul_kernel": 168,  # of 128 or 256 threads, one to three blocks a multiprocessor
                "skinny_attention_kernel": 248,  # of 160 or 288 threads, one block a multiprocessor
                "scan_along_kernel": 64, "scan_across_kernel": 64},

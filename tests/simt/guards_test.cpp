@@ -421,6 +421,27 @@ std::vector<Case> cases() {
         return results;
       },
       [=] {
+        std::vector<float> results;
+#if defined(KGEN_WARPGROUPS)
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        const auto a = random_tensor<bf16>(Index<2>{1, 139}, 6), b = random_tensor<bf16>(Index<2>{139, 80}, 7);
+        Tensor<float, 2> c(Index<2>{1, 80});
+        const View<const bf16, 2> left = a.view(), right = b.view();
+        const View<float, 2> sink = c.view();
+        const gpu::WarpgroupMatmulShape<1> shape{1, 139, {80}, 0, gpu::Lanes::whole_vectors};
+        using Operand = View<const bf16, 2>;
+        for (const int blocks : {1, 3}) {
+          gpu::VectorProduct<bf16, false, Operand, Operand, View<float, 2>> product(left, right, sink, shape,
+                                                                                    gpu::device_limits({}), {});
+          product({3, blocks});
+          results.insert(results.end(), c.elements.begin(), c.elements.end());
+        }
+        simt::device().shared_bytes = before.shared_bytes;
+#endif
+        return results;
+      },
+      [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         simt::device().multiprocessors = 8;  // few queries: a cluster shares their keys
@@ -474,6 +495,7 @@ Guards guards_declared() {
                                              "turns.hpp",
                                              "few_rows_matmul.hpp",
                                              "line_matmul.hpp",
+                                             "vector_matmul.hpp",
                                              "warpgroup_attention.hpp",
                                              "warpgroup_grouped_matmul.hpp",
                                              "warpgroup_streamed_matmul.hpp",

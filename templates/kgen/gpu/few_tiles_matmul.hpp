@@ -6,6 +6,7 @@
 #include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/small_matmul.hpp"
 #include "kgen/gpu/square_matmul.hpp"
+#include "kgen/gpu/vector_matmul.hpp"
 #include "kgen/gpu/wide_matmul.hpp"
 #include "kgen/known_product.hpp"
 
@@ -13,8 +14,8 @@
 
 namespace kgen::gpu {
 
-// Of which products there are squares, wide tiles, and few rows straight from memory: sinks stand in each of these
-// kernels once more, and must be short.
+// Of which products there are squares, wide tiles, and one row and few straight from memory: sinks stand in each of
+// these kernels once more, and must be short.
 template <class T, class A, class B, class C>
 inline constexpr bool has_more_tiles = sizeof(T) == 2 && has_small_tiles<T, A, B, C> && several_count<B> == 1;
 
@@ -26,12 +27,14 @@ inline constexpr bool has_wide_tiles = false;
 inline constexpr bool has_wide_tiles = has_more_tiles<T, A, B, C>;
 #endif
 
-// The kernels for what is over soon, of one call: small tiles of waves, squares, and up to 8 rows straight from memory.
+// The kernels for what is over soon, of one call: small tiles of waves, squares, and one row or up to 8 straight from
+// memory.
 template <class T, bool BDeep, class A, class B, class C>
 class ShortProduct {
   static constexpr bool has_others = has_more_tiles<T, A, B, C>;
   using Square = SkinnyProduct<SquareMatmul<T, BDeep>, T, BDeep, A, B, C>;
   using Few = FewRowsProduct<T, BDeep, true, 8, A, B, C>;
+  using Vector = VectorProduct<T, BDeep, A, B, C>;
   using Shape = WarpgroupMatmulShape<several_count<B>>;
 
  public:
@@ -50,7 +53,9 @@ class ShortProduct {
     if constexpr (has_others) {
       if (shape.columns_asked != 0) return;
       consider<Square>(square_);
-      if (are_few_rows<T, BDeep>(a, b) && are_aligned()) consider<Few>(few_);
+      if (!are_few_rows<T, BDeep>(a, b) || !are_aligned()) return;
+      consider<Few>(few_);
+      consider<Vector>(vector_);
     }
   }
 
@@ -59,6 +64,7 @@ class ShortProduct {
   // False where the device does not allow it.
   bool operator()() const {
     if constexpr (has_others) {
+      if (vector_.time == time_) return launch<Vector>()(vector_);
       if (few_.time == time_) return launch<Few>()(few_);
       if (square_.time == time_) return launch<Square>()(square_);
     }
@@ -78,8 +84,8 @@ class ShortProduct {
   Launch launch() const {
     return Launch(a_, b_, c_, shape_, limits_, stream_);
   }
-  template <class Launch>
-  void consider(SharedDepth& found) {
+  template <class Launch, class Way>
+  void consider(Way& found) {
     const Launch way = launch<Launch>();
     if (way.fits()) found = way.best();
     time_ = std::min(time_, found.time);
@@ -93,6 +99,7 @@ class ShortProduct {
   Stream stream_;
   SmallLaunch<T, BDeep, A, B, C> waves_;
   SharedDepth square_ = none, few_ = none;
+  VectorWay vector_;
   std::int64_t time_;
 };
 

@@ -106,8 +106,28 @@ bool multiply_few_lines(const A& a, const B& b, const C& c, const WarpgroupMatmu
   return shared.time < most && few(shared);
 }
 
+// The best way for one row, and that way where it takes no more than `most`.
+template <class T, bool BDeep, class A, class B, class C, class Shape>
+VectorWay vector_way(const A& a, const B& b, const C& c, const Shape& shape, const DeviceLimits& limits,
+                     Stream stream) {
+  if constexpr (has_more_tiles<T, A, B, C>) {
+    const VectorProduct<T, BDeep, A, B, C> product(a, b, c, shape, limits, stream);
+    if (product.fits()) return product.best();
+  }
+  return {};
+}
+template <class T, bool BDeep, class A, class B, class C, class Shape>
+bool multiply_vector(const A& a, const B& b, const C& c, const Shape& shape, const VectorWay& way, std::int64_t most,
+                     const DeviceLimits& limits, Stream stream) {
+  if constexpr (has_more_tiles<T, A, B, C>) {
+    return way.blocks > 0 && way.time <= most && VectorProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream)(way);
+  } else {
+    return false;
+  }
+}
+
 // Multiplies operands as they lie, of which copies would have so many bytes, of right ones and in all, where that takes
-// less time than copying them: up to 8 rows straight from memory, or in tiles that waves multiply.
+// less time than copying them: one row or up to 8 straight from memory, or in tiles that waves multiply.
 template <class T, bool BDeep, class Known, class A, class B, class C>
 bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                     std::int64_t of_right, std::int64_t bytes, const DeviceLimits& limits, Stream stream) {
@@ -120,8 +140,9 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
     const auto few = [&]<bool Aligned>() {
       return multiply_few_lines<T, BDeep, Aligned>(a, b, c, shape, least, limits, stream);
     };
-    const bool pays = lines.time() < least;
-    least = std::min(least, lines.time());
+    const VectorWay one_row = vector_way<T, BDeep>(a, b, c, shape, limits, stream);
+    const bool pays = lines.time() < std::min(least, one_row.time);
+    least = std::min({least, lines.time(), one_row.time});
     // Lines across the depth may come as whole vectors beside a left operand that lies anywhere.
     constexpr bool has_aligned = !BDeep && several_count<B> == 1;
     if constexpr (has_aligned) {
@@ -129,7 +150,7 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
     }
     if ((!has_aligned || of_right > 0) && few.template operator()<false>()) return true;
     if (pays) lines();
-    return pays;
+    return pays || multiply_vector<T, BDeep>(a, b, c, shape, one_row, least, limits, stream);
   };
   if constexpr (has_line_matmul<T, A, B, C>) {
     return has_words<T, BDeep>(a, b) ? multiply.template operator()<true>() : multiply.template operator()<false>();
