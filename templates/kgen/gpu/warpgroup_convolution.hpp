@@ -172,8 +172,8 @@ struct PatchTime {
 };
 inline constexpr PatchTime patch_times[] = {{128, {256, 640, 710, 790, 2100}}, {128, {192, 600, 680, 740, 1700}},
                                             {128, {128, 350, 480, 570, 1100}}, {128, {64, 230, 390, 430, 700}},
-                                            {256, {128, 640, 750, 900, 2100}}, {256, {96, 590, 710, 870, 1700}},
-                                            {256, {64, 530, 660, 790, 1100}}};
+                                            {256, {128, 700, 750, 900, 2100}}, {256, {96, 650, 710, 870, 1700}},
+                                            {256, {64, 560, 660, 790, 1100}}};
 
 // The columns of tall tiles of filters that lie along their depth: as many in each, where lines that no filter has
 // would take longer than the ends of results do, which all tiles have then (ns, as are those of a line).
