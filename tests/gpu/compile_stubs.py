@@ -24,7 +24,7 @@ SKIPPED = 77
 # Registers of a thread, by kernel. 65536 registers of an sm_90 multiprocessor are 64 for each of 1024 threads.
 REGISTERS = {
     "sm_90a": {"elementwise_kernel": 80, "tile_kernel": 128, "register_rows_kernel": 168, "memory_rows_kernel": 128,
-               "matmul_kernel": 128, "warpgroup_matmul_kernel": 168, "attention_kernel": 128,
+               "matmul_kernel": 128, "warpgroup_matmul_kernel": 168, "tall_matmul_kernel": 168, "attention_kernel": 128,
                "grouped_matmul_kernel": 128, "warpgroup_grouped_matmul_kernel": 168,
                "warpgroup_attention_kernel": 168, "merge_attention_kernel": 64,
                "skinny_matmul_kernel": 168,  # of 160 or 288 threads, one or two blocks a multiprocessor
@@ -48,7 +48,8 @@ STACK = {"cuda": 0, "hip": 16}
 # Bytes of stack, which hold spilled registers. Where the roles of a kernel share out its registers anew, the assembler
 # saves one or two of each thread, whatever shares they get; of attention's, heads of 256 elements and three warpgroups
 # leave the threads that load few, and those that multiply none for what they need between two tiles of rows.
-SPILLED = {"warpgroup_matmul_kernel": 8, "block_scaled_matmul_kernel": 8, "warpgroup_attention_kernel": 104}
+SPILLED = {"warpgroup_matmul_kernel": 8, "tall_matmul_kernel": 8, "block_scaled_matmul_kernel": 8,
+           "warpgroup_attention_kernel": 104}
 # Where what a prologue reads of two operands is on its way beside the sums, ptxas saves ten registers; where both operands
 # are floats of 8 bits that are converted on their way, twenty-six.
 SPILLED |= {"wave_matmul_kernel": 108}

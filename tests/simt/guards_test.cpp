@@ -442,6 +442,26 @@ std::vector<Case> cases() {
         return results;
       },
       [=] {
+        std::vector<float> results;
+#if defined(KGEN_WARPGROUPS)
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 1;
+        const auto x = random_tensor<bf16>(Index<4>{2, 12, 15, 64}, 6), filters = random_tensor<bf16>(Index<4>{24, 3, 3, 64}, 7);
+        Tensor<float, 4> y(Index<4>{2, 12, 15, 24});
+        const View<const bf16, 4> taps = filters.view().permute<1, 2, 3, 0>();
+        const auto sizes = kgen::detail::convolution_shape<2>(x.view(), taps, {1, 1}, {1, 1, 1, 1}, {1, 1});
+        const gpu::PatchOperands<bf16, 2> operands{x.view(), taps, sizes, 1};
+        const gpu::NumberedRows<View<float, 4>, 3> sink{y.view(), operands.shape().rows};
+        const gpu::WarpgroupMatmulShape<1> shape{360, 576, {24}, 0, gpu::Lanes::any};
+        gpu::convolve_tall<true>(operands, sink, shape, 64, gpu::device_limits({}), {});
+        simt::device().shared_bytes = before.shared_bytes;
+        simt::device().multiprocessors = before.multiprocessors;
+        results = y.elements;
+#endif
+        return results;
+      },
+      [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         simt::device().multiprocessors = 8;  // few queries: a cluster shares their keys

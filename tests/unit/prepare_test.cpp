@@ -120,6 +120,27 @@ TEST_CASE("prepare: filters are packed; those of one tap are a matrix, and those
   CHECK(maker("f32[3, 3, 24, 10]", "", x, TargetKind::cuda) == "conv2d");
 }
 
+TEST_CASE("prepare: on Hopper short floats that filters of one tap see are a product's, whose filters may come at each call") {
+  const auto maker = [](const std::string& dtype, const std::string& filters, const std::string& attributes,
+                        Architecture architecture = Architecture::sm_90a) {
+    Fixture f;
+    const std::string inputs = "x: \"" + dtype + "[M, 9, 9, 24]\", w: \"" + dtype + filters + "\"";
+    const std::string node = "- {op: conv2d, in: [x, w], out: y" + attributes + "}\n";
+    const std::string text = "graph: g\ndims: {M: 1..512}\ninputs: {" + inputs + "}\nnodes:\n" + node + "outputs: [y]\n";
+    const Graph main = f.prepare(text, TargetKind::cuda, architecture).main;
+    CHECK(f.diagnostics.text(false) == "");
+    return maker_of(main, "y");
+  };
+  CHECK(maker("bf16", "[1, 1, 24, 10]", "") == "matmul");
+  CHECK(maker("f16", "[1, 1, 24, 10]", ", dilations: [2, 2]") == "matmul");
+  CHECK(maker("bf16", "[1, 1, 24, 10]", ", strides: [1, 2]") == "conv2d");
+  CHECK(maker("bf16", "[1, 1, 24, 10]", ", pads: [0, 0, 1, 0]") == "conv2d");
+  CHECK(maker("bf16", "[1, 1, 12, 10]", ", group: 2") == "conv2d");
+  CHECK(maker("bf16", "[1, 3, 24, 10]", "") == "conv2d");
+  CHECK(maker("f32", "[1, 1, 24, 10]", "") == "conv2d");
+  CHECK(maker("bf16", "[1, 1, 24, 10]", "", Architecture::sm_80) == "conv2d");
+}
+
 TEST_CASE("prepare: filters along lines are packed as those of images of one row are") {
   const auto prepared = [](const std::string& filters, const std::string& attributes, const std::string& x,
                            TargetKind target = TargetKind::cpu) {

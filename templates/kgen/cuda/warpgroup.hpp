@@ -217,6 +217,7 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 #define KGEN_SUMS_32(first) \
   KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8), KGEN_SUMS_8(first + 16), KGEN_SUMS_8(first + 24)
 #define KGEN_SUMS_40(first) KGEN_SUMS_32(first), KGEN_SUMS_8(first + 32)
+#define KGEN_SUMS_48(first) KGEN_SUMS_32(first), KGEN_SUMS_16(first + 32)
 #define KGEN_SUMS_64(first) KGEN_SUMS_32(first), KGEN_SUMS_32(first + 32)
 #define KGEN_SUMS_88(first) KGEN_SUMS_64(first), KGEN_SUMS_16(first + 64), KGEN_SUMS_8(first + 80)
 #define KGEN_SUMS_96(first) KGEN_SUMS_64(first), KGEN_SUMS_32(first + 64)
@@ -229,6 +230,9 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   KGEN_NUMBERS_16 ", "  \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define KGEN_NUMBERS_40 KGEN_NUMBERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define KGEN_NUMBERS_48 \
+  KGEN_NUMBERS_32 ", "  \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define KGEN_NUMBERS_64 \
   KGEN_NUMBERS_32 ", "  \
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
@@ -275,6 +279,7 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   if constexpr (N == 32) KGEN_WGMMA(type, 32, 16, 16, 17, 18, 19, 20);       \
   if constexpr (N == 64) KGEN_WGMMA(type, 64, 32, 32, 33, 34, 35, 36);       \
   if constexpr (N == 80) KGEN_WGMMA(type, 80, 40, 40, 41, 42, 43, 44);       \
+  if constexpr (N == 96) KGEN_WGMMA(type, 96, 48, 48, 49, 50, 51, 52);       \
   if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67, 68);     \
   if constexpr (N == 176) KGEN_WGMMA(type, 176, 88, 88, 89, 90, 91, 92);     \
   if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99, 100);    \
@@ -295,8 +300,9 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 
 template <class T, int N, bool Transposed, bool TransposedLeft = false>
 KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
-  static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 80 || N == 128 || N == 176 || N == 192 || N == 256);
-  static_assert(sizeof(T) == 2 || (N != 80 && N != 176 && !Transposed && !TransposedLeft));
+  static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 80 || N == 96 || N == 128 || N == 176 || N == 192 ||
+                N == 256);
+  static_assert(sizeof(T) == 2 || (N != 80 && N != 96 && N != 176 && !Transposed && !TransposedLeft));
   if constexpr (std::is_same_v<T, bf16>) {
     KGEN_WGMMA_OF("bf16");
   } else if constexpr (std::is_same_v<T, f16>) {
@@ -352,6 +358,7 @@ KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::ui
 #undef KGEN_SUMS_16
 #undef KGEN_SUMS_32
 #undef KGEN_SUMS_40
+#undef KGEN_SUMS_48
 #undef KGEN_SUMS_64
 #undef KGEN_SUMS_88
 #undef KGEN_SUMS_96
@@ -361,6 +368,7 @@ KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::ui
 #undef KGEN_NUMBERS_16
 #undef KGEN_NUMBERS_32
 #undef KGEN_NUMBERS_40
+#undef KGEN_NUMBERS_48
 #undef KGEN_NUMBERS_64
 #undef KGEN_NUMBERS_88
 #undef KGEN_NUMBERS_96

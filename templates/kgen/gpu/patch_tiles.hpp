@@ -74,8 +74,9 @@ struct EnginePatches {
   // Whether a tile goes over all taps of 128 bytes of channels before the next ones: what the taps of several see they
   // then find in a cache, which may not hold all channels of as many pixels as the multiprocessors go over.
   bool taps_first;
+  int columns = Tiles::columns;  // BDeep: that come; what is behind them in a stage is nobody's
 
-  KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)); }
+  KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)) - (Tiles::columns - columns) * swizzle_bytes; }
 
   struct Tile {
     const EnginePatches& loads;

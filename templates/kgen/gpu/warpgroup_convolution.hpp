@@ -8,6 +8,7 @@
 
 #include "kgen/gpu/patch_tiles.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
+#include "kgen/gpu/tall_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/known_product.hpp"
 
@@ -88,17 +89,20 @@ std::int64_t bytes_at_once(const PatchOperands<T, A>& operands, int rows, int co
   return pixels * sizes.channels * operands.group * static_cast<std::int64_t>(sizeof(T));
 }
 
+// columns: BDeep, that a tile has of the filters. Lines that a box has beyond them would take the engine three times as
+// long as those that there are (tests/bench/CONVOLUTION.md).
 template <class Tiles, bool BDeep, class T, int A>
-auto engine_patches(const PatchOperands<T, A>& operands, const DeviceLimits& limits) {
+auto engine_patches(const PatchOperands<T, A>& operands, const DeviceLimits& limits, int columns = Tiles::columns) {
   using Loads = EnginePatches<Tiles, BDeep, A>;
   BoxedMemory<A + 2> filters{operands.filters.data(), {}, {}, {}};
   const bool fits = detail::describe(operands.filters, BDeep ? A : A + 1, filters.extents, filters.pitches);
   for (int axis = 0; axis < A + 2; ++axis) filters.box[axis] = axis == 0 ? Tiles::depth : 1;
-  filters.box[1] = BDeep ? Tiles::columns : Tiles::depth;
+  filters.box[1] = BDeep ? columns : Tiles::depth;
   const std::optional<TensorMap> a = fits ? image_map(operands, Tiles::rows) : std::nullopt;
   const std::optional<TensorMap> b = a ? tensor_map<T>(filters) : std::nullopt;
   const bool taps_first = bytes_at_once(operands, Tiles::rows, Tiles::columns, limits) > limits.cache_bytes / 2;
-  return b ? std::optional(Loads{*a, *b, operands.shape(), taps_first}) : std::nullopt;
+  return b ? std::optional(Loads{*a, *b, operands.shape(), taps_first, BDeep ? columns : Tiles::columns})
+           : std::nullopt;
 }
 
 template <int Columns, bool BDeep, class T, int A>
@@ -155,30 +159,73 @@ struct SharedConvolution {
   }
   bool is_faster_than(std::int64_t time) const { return shared.rounds == 1 && shared.blocks > 1 && shared.time < time; }
   bool operator()(const PatchOperands<T, A>& operands) {
-    return launch(shared, engine_patches<typename Matmul::Tiles, BDeep>(operands, launch.limits));
+    const int columns = static_cast<int>(std::min<std::int64_t>(launch.shape.N[0], Matmul::columns));
+    return launch(shared, engine_patches<typename Matmul::Tiles, BDeep>(operands, launch.limits, columns));
   }
 };
 
-// tile_times of convolutions, where all multiprocessors have one tile, or go from tile to tile: patches come more
-// slowly to all at once.
-inline constexpr TileTime patch_times[] = {
-    {256, 620, 820, 820, 2100}, {192, 470, 680, 680, 1700}, {128, 330, 520, 520, 1100}, {64, 230, 390, 390, 700}};
+// tile_times of convolutions, of tiles of so many rows, where all multiprocessors have one tile, or go from tile to
+// tile: patches come more slowly to all at once. Straddling: channels are no multiples of 128 bytes.
+struct PatchTime {
+  int rows;
+  TileTime tile;
+};
+inline constexpr PatchTime patch_times[] = {{128, {256, 640, 710, 790, 2100}}, {128, {192, 600, 680, 740, 1700}},
+                                            {128, {128, 350, 480, 570, 1100}}, {128, {64, 230, 390, 430, 700}},
+                                            {256, {128, 700, 750, 900, 2100}}, {256, {96, 650, 710, 870, 1700}},
+                                            {256, {64, 560, 660, 790, 1100}}};
 
-// best_tiles() of patches of which memory gives that share. Sinks that read much have no registers for the ends of the
-// widest tiles, and take these step by step.
-template <class C>
-TileChoice best_patches(const WarpgroupMatmulShape<1>& shape, std::int64_t steps, double share,
-                        const DeviceLimits& limits) {
-  TileChoice best{0, 0};
-  for (const TileTime& each : patch_times) {
-    const int columns = each.columns;
+// The columns of tall tiles of filters that lie along their depth: as many in each, where lines that no filter has
+// would take longer than the ends of results do, which all tiles have then (ns, as are those of a line).
+inline constexpr int missing_line = 5, even_end = 1400;
+inline int tall_columns(const WarpgroupMatmulShape<1>& shape, int columns, std::int64_t steps) {
+  const std::int64_t across = shape.tiles_across(0, columns), missing = across * columns - shape.N[0];
+  if (missing_line * missing * steps < even_end * (across - 1)) return columns;
+  return static_cast<int>((shape.N[0] + 8 * across - 1) / (8 * across) * 8);
+}
+
+// Which of those take the least time for patches of which memory gives that share. Sinks that read much have no
+// registers for the ends of the widest tiles, and take these step by step. Columns of filters that do not lie along
+// their depth come 64 to a box.
+struct PatchChoice {
+  int rows, columns;
+  std::int64_t time;
+};
+template <bool BDeep, class C>
+PatchChoice best_patches(const WarpgroupMatmulShape<1>& shape, std::int64_t steps, double share,
+                         const DeviceLimits& limits) {
+  PatchChoice best{0, 0, 0};
+  for (const auto& [rows, each] : patch_times) {
+    const int columns = each.columns, across = shape.tiles_across(0, columns);
+    if (!BDeep && columns % 64 != 0) continue;
     if (!has_fast_ends<C, WarpgroupSums<256>, 8> && columns == 256 && shape.N[0] % columns != 0) continue;
-    const std::int64_t tiles = (shape.M + 127) / 128 * shape.groups * shape.tiles_across(0, columns);
+    const std::int64_t tiles = (shape.M + rows - 1) / rows * shape.groups * across;
     const std::int64_t rounds = (tiles + limits.multiprocessors - 1) / limits.multiprocessors;
-    const std::int64_t time = each.time(rounds, steps, shape, share, rounds == 1 ? 0 : 1);
-    if (best.columns == 0 || time < best.time) best = {columns, time};
+    // What lines that are missing take, or save, and the ends of tiles that are narrower than they could be.
+    const int missing = columns - static_cast<int>(shape.N[0] / across);
+    const bool even = BDeep && rows == 256 && tall_columns(shape, columns, steps) < columns;
+    const int more = (even ? -1 : 3) * missing, end = each.end + (even && across > 1 ? even_end : 0);
+    const TileTime time{columns, each.stage + more, each.crowded_stage + more, each.straddling_stage + more, end};
+    const std::int64_t all = time.time(rounds, steps, shape, share, rounds == 1 ? 0 : 1);
+    if (best.columns == 0 || all < best.time) best = {rows, columns, all};
   }
   return best;
+}
+
+// In tiles of 256 rows and so many columns.
+template <bool BDeep, class T, int A, class C>
+bool convolve_tall(const PatchOperands<T, A>& operands, const C& c, WarpgroupMatmulShape<1> shape, int columns,
+                   const DeviceLimits& limits, Stream stream) {
+  shape.columns_asked = BDeep ? tall_columns(shape, columns, shape.steps(OperandTiles<T, 64>::depth)) : columns;
+  const auto launch = [&]<int Columns>() {
+    using Tiles = OperandTiles<T, Columns, 256>;
+    return launch_tall_matmul<T, Columns, BDeep, EnginePatches<Tiles, BDeep, A>>(
+        c, shape, limits, stream, [&] { return engine_patches<Tiles, BDeep>(operands, limits, shape.columns_asked); });
+  };
+  if constexpr (BDeep) {
+    if (columns == 96) return launch.template operator()<96>();
+  }
+  return columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
 }
 
 template <bool BDeep, class T, int A, class C>
@@ -187,13 +234,15 @@ bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, Warpgro
   constexpr int depth = OperandTiles<T, 64>::depth;
   const std::int64_t taps = element_count(operands.sizes.filter);
   shape.K = taps * ((operands.sizes.channels + depth - 1) / depth * depth);
+  shape.straddles = operands.sizes.channels % depth != 0;
   const double share = 1 / static_cast<double>(taps);  // a pixel comes from memory once, whichever taps see it
-  const TileChoice alone = best_patches<C>(shape, shape.steps(depth), share, limits);
+  const PatchChoice alone = best_patches<BDeep, C>(shape, shape.steps(depth), share, limits);
   SharedConvolution<64, BDeep, T, A, C> of_64(c, shape, share, limits, stream);
   SharedConvolution<128, BDeep, T, A, C> of_128(c, shape, share, limits, stream);
   const bool wide = of_128.is_faster_than(alone.time);
   if (of_64.is_faster_than(wide ? of_128.shared.time : alone.time)) return of_64(operands);
   if (wide) return of_128(operands);
+  if (alone.rows == 256) return convolve_tall<BDeep>(operands, c, shape, alone.columns, limits, stream);
   const auto launch = [&]<int Columns>() {
     using Tiles = OperandTiles<T, Columns>;
     return launch_warpgroup_matmul<T, Columns, BDeep, EnginePatches<Tiles, BDeep, A>>(
