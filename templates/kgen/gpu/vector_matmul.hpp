@@ -6,6 +6,7 @@
 // The blocks of a cluster share the depth, and their sums meet in shared memory (cluster_sums.hpp).
 #pragma once
 
+#include <bit>
 #include <limits>
 
 #include "kgen/gpu/copied_matrix.hpp"
@@ -23,14 +24,15 @@ struct VectorOperands {
   int columns;     // of a tile
 };
 
-// The lanes of a wave in groups that are a power of two.
+// The 32 lanes of a wave in groups that are a power of two.
 struct LaneGroup {
   int bits, lane, number;
 
   KGEN_FN explicit LaneGroup(int bits)
       : bits(bits), lane(thread_index() % wave_size & ((1 << bits) - 1)), number(thread_index() % wave_size >> bits) {}
   KGEN_FN int size() const { return 1 << bits; }
-  KGEN_FN int count() const { return wave_size >> bits; }
+  KGEN_FN int count_bits() const { return 5 - bits; }
+  KGEN_FN int count() const { return 1 << count_bits(); }
 };
 
 // Adds up what the lanes have whose numbers differ in bits from `first` to `end`.
@@ -246,7 +248,7 @@ class AcrossLines {
   KGEN_FN int own_column(int column) const { return column + group_.lane * lanes; }
   KGEN_FN int count(const CopiedMatrix<T>& b, int last) const {
     const int all = (static_cast<int>(b.extents[0]) - Matmul::wave() + lanes - 1) / lanes;
-    return ((all < last ? all : last) - first_ + group_.count() - 1) >> (5 - group_.bits);
+    return ((all < last ? all : last) - first_ + group_.count() - 1) >> group_.count_bits();
   }
 
   LaneGroup group_;
