@@ -447,7 +447,8 @@ std::vector<Case> cases() {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         simt::device().multiprocessors = 1;
-        const auto x = random_tensor<bf16>(Index<4>{2, 12, 15, 64}, 6), filters = random_tensor<bf16>(Index<4>{24, 3, 3, 64}, 7);
+        const auto x = random_tensor<bf16>(Index<4>{2, 12, 15, 64}, 6);
+        const auto filters = random_tensor<bf16>(Index<4>{24, 3, 3, 64}, 7);
         Tensor<float, 4> y(Index<4>{2, 12, 15, 24});
         const View<const bf16, 4> taps = filters.view().permute<1, 2, 3, 0>();
         const auto sizes = kgen::detail::convolution_shape<2>(x.view(), taps, {1, 1}, {1, 1, 1, 1}, {1, 1});

@@ -209,7 +209,8 @@ TEST_CASE("convolution: images and filters of which the copy engine wants their 
     by_rule(c, first.view().permute<0, 2, 3, 1>(), torch.view().permute<2, 3, 1, 0>(), out.view());
     const std::string launches = own.take();
     CHECK(launches.starts_with("channels_last x"));
-    CHECK(launches.find("warpgroup_convolution x") != std::string::npos);
+    const bool shared = launches.find(", shared_convolution x") != std::string::npos;  // the depth of few columns
+    CHECK((shared || launches.find(", warpgroup_convolution x") != std::string::npos));
     for_each_position(out.shape, [&](Index<4> at) {
       const double value = expected<2>(c, first.view().permute<0, 2, 3, 1>(), torch.view().permute<2, 3, 1, 0>(), at);
       REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-2);
@@ -218,7 +219,7 @@ TEST_CASE("convolution: images and filters of which the copy engine wants their 
   // Images alone, whose channels are neighbours but no pieces of 16 bytes.
   const Case<2> odd{{1, 6, 7, 75}, {3, 3, 75, 16}, {1, 1}, {1, 1}, {1, 1, 1, 1}};
   const auto x = random_tensor<bf16>(odd.x, 1), filters = random_tensor<bf16>(odd.filters, 2);
-  check<2, bf16>(odd, x.view(), filters.view(), "channels_last x2, warpgroup_convolution x1", by_rule);
+  check<2, bf16>(odd, x.view(), filters.view(), "channels_last x2, shared_convolution x2", by_rule);
 }
 
 TEST_CASE("depthwise convolution: vectors of channels, windows that slide, and lanes along the image") {

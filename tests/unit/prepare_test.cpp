@@ -120,13 +120,14 @@ TEST_CASE("prepare: filters are packed; those of one tap are a matrix, and those
   CHECK(maker("f32[3, 3, 24, 10]", "", x, TargetKind::cuda) == "conv2d");
 }
 
-TEST_CASE("prepare: on Hopper short floats that filters of one tap see are a product's, whose filters may come at each call") {
+TEST_CASE("prepare: on Hopper filters of one tap multiply short floats as matrices, and may come with each call") {
   const auto maker = [](const std::string& dtype, const std::string& filters, const std::string& attributes,
                         Architecture architecture = Architecture::sm_90a) {
     Fixture f;
     const std::string inputs = "x: \"" + dtype + "[M, 9, 9, 24]\", w: \"" + dtype + filters + "\"";
     const std::string node = "- {op: conv2d, in: [x, w], out: y" + attributes + "}\n";
-    const std::string text = "graph: g\ndims: {M: 1..512}\ninputs: {" + inputs + "}\nnodes:\n" + node + "outputs: [y]\n";
+    const std::string text =
+        "graph: g\ndims: {M: 1..512}\ninputs: {" + inputs + "}\nnodes:\n" + node + "outputs: [y]\n";
     const Graph main = f.prepare(text, TargetKind::cuda, architecture).main;
     CHECK(f.diagnostics.text(false) == "");
     return maker_of(main, "y");
