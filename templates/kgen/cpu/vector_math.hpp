@@ -71,24 +71,45 @@ KGEN_FN Vec<T, W> polynomial(const Vec<T, W>& x, const T (&c)[N]) {
 template <std::floating_point T>
 inline constexpr T rounds = T(3) * static_cast<T>(bits_of<T>{1} << (mantissa_bits<T> - 1));
 
-// 2^n of an integral n that is a normal number's exponent.
+// 2^n of an integral n as two factors that are normal numbers, where |n| is at most twice a normal number's exponent:
+// a product with one is exact, and that with both rounds once, to a subnormal number, 0 or infinity where it must.
+// Of n + rounds<T>, whose last bits are those of n.
 template <std::floating_point T, int W>
-KGEN_FN Vec<T, W> power_of_two(const Vec<bits_of<T>, W>& n) {
-  constexpr bits_of<T> bias = std::numeric_limits<T>::max_exponent - 1;
-  return bit_cast<T>((n + Vec<bits_of<T>, W>(bias)) << mantissa_bits<T>);
-}
+struct PowerOfTwo {
+  Vec<T, W> first, second;
 
-// x * 2^n of an integral n, rounded once: to a subnormal number, 0 or infinity where it must be. |n| is at most twice
-// that of a normal number's exponent.
+  KGEN_FN explicit PowerOfTwo(const Vec<T, W>& biased) {
+    // Without a sign, so that AVX2 can shift 64 bits, too.
+    using Bits = std::make_unsigned_t<bits_of<T>>;
+    constexpr Bits one = Bits(std::numeric_limits<T>::max_exponent - 1) << mantissa_bits<T>;
+    const auto whole = bit_cast<Bits>(biased);
+    const auto half = ((whole >> 1) << mantissa_bits<T>) + Vec<Bits, W>(one);
+    first = bit_cast<T>(half);
+    second = bit_cast<T>((whole << mantissa_bits<T>) - half + Vec<Bits, W>(one + one));
+  }
+};
+
+// x * 2^n, of n + rounds<T>, rounded once. |n| is at most twice a normal number's exponent.
 template <std::floating_point T, int W>
-KGEN_FN Vec<T, W> scaled(const Vec<T, W>& x, const Vec<T, W>& n) {
+KGEN_FN Vec<T, W> scaled(const Vec<T, W>& x, const Vec<T, W>& biased) {
 #if defined(KGEN_AVX512)
   Vec<T, W> result;
-  result.data = times_power_of_two(x.data, n.data);
+  result.data = times_power_of_two(x.data, (biased - Vec<T, W>(rounds<T>)).data);
   return result;
 #else
-  const auto whole = convert<bits_of<T>>(n), half = whole >> 1;
-  return x * power_of_two<T>(half) * power_of_two<T>(whole - half);
+  const PowerOfTwo<T, W> power(biased);
+  return x * power.first * power.second;
+#endif
+}
+
+// (1 + fraction) * 2^n, so.
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> scaled_from_one(const Vec<T, W>& fraction, const Vec<T, W>& biased) {
+#if defined(KGEN_AVX512)
+  return scaled(Vec<T, W>(1) + fraction, biased);
+#else
+  const PowerOfTwo<T, W> power(biased);
+  return multiply_add_lanes(fraction, power.first, power.first) * power.second;
 #endif
 }
 
@@ -123,14 +144,15 @@ struct Exponential<double> {
                                      2.092444209961346e-09};
 };
 
-// exp(x) = (1 + fraction) * 2^exponent.
+// exp(x) = (1 + fraction) * 2^n, biased = n + rounds<T>.
 template <std::floating_point T, int W>
 struct SplitExponential {
-  Vec<T, W> exponent, fraction;
+  Vec<T, W> biased, fraction;
 
   KGEN_FN explicit SplitExponential(const Vec<T, W>& x) {
     using E = Exponential<T>;
-    exponent = multiply_add_lanes(x, Vec<T, W>(E::log2_e), Vec<T, W>(rounds<T>)) - Vec<T, W>(rounds<T>);
+    biased = multiply_add_lanes(x, Vec<T, W>(E::log2_e), Vec<T, W>(rounds<T>));
+    const Vec<T, W> exponent = biased - Vec<T, W>(rounds<T>);
     Vec<T, W> rest = multiply_add_lanes(exponent, Vec<T, W>(-E::log_2_high), x);
     rest = multiply_add_lanes(exponent, Vec<T, W>(-E::log_2_low), rest);
     fraction = multiply_add_lanes(rest * rest, polynomial(rest, E::terms), rest);
@@ -159,7 +181,7 @@ KGEN_FN Vec<T, W> magnitude(const Vec<T, W>& x) {
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> inlined_exp(const Vec<T, W>& x) {
   const SplitExponential<T, W> parts(within(x, Exponential<T>::least, Exponential<T>::greatest));
-  return scaled(Vec<T, W>(1) + parts.fraction, parts.exponent);
+  return scaled_from_one(parts.fraction, parts.biased);
 }
 
 template <int W>
@@ -168,15 +190,15 @@ KGEN_FN Vec<float, W> inlined_exp2(const Vec<float, W>& x) {
   static constexpr float terms[] = {6.931472062e-1f, 2.402265134e-1f, 5.550327784e-2f,
                                     9.618003881e-3f, 1.340027239e-3f, 1.547630262e-4f};
   const Vec<float, W> bounded = within(x, -151.f, 129.f), magic(rounds<float>);
-  const Vec<float, W> exponent = (bounded + magic) - magic, rest = bounded - exponent;
-  return scaled(multiply_add_lanes(rest, polynomial(rest, terms), Vec<float, W>(1)), exponent);
+  const Vec<float, W> biased = bounded + magic, rest = bounded - (biased - magic);
+  return scaled(multiply_add_lanes(rest, polynomial(rest, terms), Vec<float, W>(1)), biased);
 }
 
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> inlined_expm1(const Vec<T, W>& x) {
   const SplitExponential<T, W> parts(within(x, Exponential<T>::least, Exponential<T>::greatest));
-  // Of the half: 2^exponent may overflow where the result does not.
-  const Vec<T, W> half(T(0.5)), power = scaled(half, parts.exponent);
+  // Of the half: 2^n may overflow where the result does not.
+  const Vec<T, W> half(T(0.5)), power = scaled(half, parts.biased);
   const Vec<T, W> result = multiply_add_lanes(parts.fraction, power, power - half);
   return select(magnitude(x) < Vec<T, W>(std::numeric_limits<T>::epsilon() / 4), x, result + result);
 }
@@ -186,7 +208,7 @@ template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> inlined_tanh(const Vec<T, W>& x) {
   const Vec<T, W> one(1), twice = magnitude(x) + magnitude(x);
   const SplitExponential<T, W> parts(least(Vec<T, W>(T(sizeof(T) == 4 ? 20 : 40)), twice));
-  const Vec<T, W> power = scaled(one, parts.exponent);
+  const Vec<T, W> power = scaled(one, parts.biased);
   const Vec<T, W> e = multiply_add_lanes(parts.fraction, power, power - one);
   return with_sign_of(e / (e + Vec<T, W>(2)), x);
 }
