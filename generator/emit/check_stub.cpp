@@ -57,7 +57,7 @@ std::vector<WatchedValue> watched_values(const CheckedStub& stub) {
   for (const HeldValue& held : stub.use.held) {
     if (!held.shown || stub.writes(held.value)) continue;
     const Functor& functor = stub.program.functors[held.functor];
-    if (!functor.structure.empty()) continue;  // of several objects nobody knows which one was seen
+    if (!functor.structure.empty()) continue;  // which of its objects was seen, nobody knows
     std::string name;
     if (held.statement == Functor::none) {
       name = incoming_names(functor)[held.result];

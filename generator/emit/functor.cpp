@@ -227,7 +227,7 @@ StubParameter seen(const StubProgram& stub, const MemberView& view) {
 std::string member_shape(const StubProgram& stub, const Functor& functor, std::size_t member) {
   StubParameter shown = seen(stub, functor.members[member].view);
   for (const Functor& other : stub.functors) {
-    if (struct_name(other) != struct_name(functor)) continue;
+    if (functor.structure.empty() || other.structure != functor.structure) continue;
     const StubParameter own = seen(stub, other.members[member].view);
     for (std::size_t axis = 0; axis < own.varies.size(); ++axis) {
       if (own.varies[axis] || own.type.shape[axis] != shown.type.shape[axis]) shown.varies[axis] = true;

@@ -195,8 +195,8 @@ struct Functor {
   enum class Role { elementwise, rows, prologue, epilogue, row_state, statistics };
   Role role = Role::elementwise;
   std::string name, general;                    // of its object in the stub
-  // Of prologues that differ in what their members see alone, as those of siblings' weights may: the struct that all are
-  // objects of. The first of them is that struct's text. Empty: the functor has a struct of its own, of its own name.
+  // Of prologues that differ only in what their members see, as those of siblings' weights may: the struct that all are
+  // objects of, with the first one's text. Empty: the functor has a struct of its own, of its own name.
   std::string structure;
   int rank = 0;                                 // of the Index that it is called with
   struct Incoming {

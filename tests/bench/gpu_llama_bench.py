@@ -147,22 +147,40 @@ def measure(kgen, size, weights, rounds):
             (f"a prompt of {PROMPT}", least_prompt, prefill, in_a_row(lambda: theirs(prompt, 0), 5))]
 
 
+MANY_SEQUENCES = 120e9  # bytes of a device that holds the caches of 64 beside weights, PyTorch's too
+
+
+def compare_replayed(model, size, weights, tokens=37):
+    """Errors of such a prompt, kgen's and PyTorch's in bf16."""
+    import torch
+    from llama import Reference
+
+    x = torch.randn(1, tokens, size.D, device="cuda").to(torch.bfloat16)
+    logits = torch.full((1, tokens, size.V), torch.nan, device="cuda", dtype=torch.bfloat16)
+    model.run([x, torch.arange(tokens, device="cuda")[None]], [logits])
+    expected = Reference(size, weights, torch.float32, slots=tokens)(x, 0)
+    return error_of(logits, expected), error_of(Reference(size, weights, torch.bfloat16, slots=tokens)(x, 0), expected)
+
+
 def measure_replayed(library, weights, stored, folder, rounds):
-    """The rows of one graph, of a model for as many sequences as the device's memory holds the caches of, and what is
-    said below the table."""
+    """The rows of one graph, of a model for as many sequences as the device's memory holds the caches of, its errors, and
+    what is said below the table."""
     import torch
     from kgen_library import Model
     from llama import REPLAYED_8B, replayed_name
     from llama_replayed import host_times, measure_batches
 
-    sequences = 64 if torch.cuda.mem_get_info()[1] > 120e9 else 16
+    sequences = 64 if torch.cuda.mem_get_info()[1] > MANY_SEQUENCES else 16
     size, graph = REPLAYED_8B[sequences], replayed_name(stored, sequences)
     torch.cuda.empty_cache()
     hosts = "; ".join(f"{what} {time:.0f} us" for what, time in host_times(library, folder, size, graph))
     model = Model(library, library.graph(graph), folder)
+    errors = compare_replayed(model, size, weights)
+    weights.exact = {name: weight.to(torch.bfloat16) for name, weight in weights.exact.items()}  # half of the memory
+    torch.cuda.empty_cache()
     rows = list(measure_batches(model, size, weights, rounds, in_a_row, bandwidth()))
     model.close()
-    return rows, f"Those of one graph are of a model for {sequences} sequences. Host time of a token's call: {hosts}."
+    return rows, errors, f"Those of one graph are of a model for {sequences} sequences. Host time of a token's call: {hosts}."
 
 
 def memory_of(kgen, size, weights):
@@ -184,7 +202,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--graph-replay", action="store_true", help="only the rows of one graph, and its steps")
+    parser.add_argument("--graph-replay", action="store_true", help="only the rows of one graph")
     parser.add_argument("--stored", default="bf16", choices=STORED, help="weights of products")
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     options = parser.parse_args()
@@ -210,8 +228,9 @@ def main():
             rows = measure(kgen, size, weights, options.rounds)
             memory = memory_of(kgen, size, weights)
             kgen.model.close()
-        of_one_graph, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds)
-        rows, memory = rows + of_one_graph, f"{memory} {hosts}".strip()
+        of_one_graph, found, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds)
+        print("errors of one graph, kgen's and PyTorch's: {:.2e} {:.2e}".format(*found), flush=True)
+        rows, errors, memory = rows + of_one_graph, [*errors, found], f"{memory} {hosts}".strip()
     print(f"{table(rows)}\n{memory}")
     if options.write:
         told = (f"{datetime.date.today()}, {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, PyTorch "

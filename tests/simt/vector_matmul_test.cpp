@@ -87,6 +87,22 @@ TEST_CASE("products of a vector: chosen for one row, of lines that begin anywher
   check(64, 2048, "vector_matmul x16", "few_rows_matmul x16");
 }
 
+TEST_CASE("products of a vector: more depth than a block has room for is shared, or multiplied otherwise") {
+  SmallTiles device(132);
+  const auto check = [&](std::int64_t N, std::int64_t K, const std::string& launches) {
+    CAPTURE(K);
+    const auto a = random_tensor<bf16>(Index<2>{1, K}, 1), b = random_tensor<bf16>(Index<2>{K, N}, 2);
+    Tensor<float, 2> c(Index<2>{1, N});
+    matmul(a.view(), b.view(), c.view());
+    CHECK(device.take() == launches);
+    for_each_position(c.shape, [&](Index<2> at) {
+      REQUIRE(std::abs(element(c.view(), at) - expected(a.view(), b.view(), at)) < 1e-2);
+    });
+  };
+  check(17, 60000, "vector_matmul x8");
+  check(16, 200000, "few_rows_matmul x8");
+}
+
 TEST_CASE("products of a vector: sinks that read, and results of no whole vectors") {
   Hopper device;
   const auto a = random_tensor<bf16>(Index<2>{1, 93}, 1), b = random_tensor<bf16>(Index<2>{93, 78}, 2);

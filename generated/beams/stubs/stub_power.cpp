@@ -9,15 +9,27 @@ namespace graph_beams {
 
 // in_phase, power: mul, complex_matmul, sub, neg, square, add
 // windowed_real, windowed_imaginary, real and 4 intermediates never reach memory: 1568*S bytes of traffic saved.
-struct stub_power_prologue {
-  kgen::View<const float, 2> a;       // [S, 48]
-  kgen::View<const float, 2> window;  // [48] broadcast
+struct stub_power_prologue_a_real {
+  kgen::View<const float, 2> signal_real;  // [S, 48]
+  kgen::View<const float, 2> window;       // [48] broadcast
 
-  KGEN_FN kgen::Index<2> shape() const { return a.shape(); }
+  KGEN_FN kgen::Index<2> shape() const { return signal_real.shape(); }
 
   template <int W>
   KGEN_FN auto load(kgen::Index<2> at) const {
-    return kgen::Mul::apply(a.load<W>(at), window.load<W>(at));
+    return kgen::Mul::apply(signal_real.load<W>(at), window.load<W>(at));
+  }
+};
+
+struct stub_power_prologue_a_imaginary {
+  kgen::View<const float, 2> signal_imaginary;  // [S, 48]
+  kgen::View<const float, 2> window;            // [48] broadcast
+
+  KGEN_FN kgen::Index<2> shape() const { return signal_imaginary.shape(); }
+
+  template <int W>
+  KGEN_FN auto load(kgen::Index<2> at) const {
+    return kgen::Mul::apply(signal_imaginary.load<W>(at), window.load<W>(at));
   }
 };
 
@@ -41,8 +53,11 @@ void stub_power(kgen::View<float, 2> in_phase, kgen::View<float, 2> power, kgen:
                 kgen::View<const float, 1> window, kgen::View<const float, 2> signal_imaginary,
                 kgen::View<const float, 2> steering_real, kgen::View<const float, 2> steering_imaginary,
                 kgen::View<const float, 1> offset, kgen::Stream stream) {
-  const stub_power_prologue prologue_a_real{signal_real, window.broadcast_to(signal_real.shape())};
-  const stub_power_prologue prologue_a_imaginary{signal_imaginary, window.broadcast_to(signal_real.shape())};
+  const stub_power_prologue_a_real prologue_a_real{signal_real, window.broadcast_to(signal_real.shape())};
+  const stub_power_prologue_a_imaginary prologue_a_imaginary{
+      signal_imaginary,
+      window.broadcast_to(signal_real.shape()),
+  };
   const stub_power_epilogue epilogue{offset.broadcast_to(in_phase.shape()), in_phase, power};
   mine::complex_matmul(prologue_a_real, prologue_a_imaginary, steering_real, steering_imaginary, epilogue, stream);
 }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "generator/base/ensure.hpp"
 #include "generator/base/parallel.hpp"
@@ -30,6 +30,14 @@ void use_general_names(Functor& functor) {
   for (Statement& statement : functor.statements) statement.names = statement.general;
 }
 
+void use_general_names(StubProgram& stub) {
+  for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
+  for (Functor& functor : stub.functors) {
+    functor.name = functor.general;
+    use_general_names(functor);
+  }
+}
+
 // What a struct's text calls what its objects see: members of which all see the same parameter keep their names.
 void name_for_all(Functor& text, const std::vector<Functor*>& objects) {
   const Functor own = text;
@@ -42,20 +50,28 @@ void name_for_all(Functor& text, const std::vector<Functor*>& objects) {
   }
 }
 
-// Prologues that are the same but for what they see become objects of one struct: the kernel that takes them may treat
-// them alike, and people read it once.
+// Prologues of one operand of siblings that are the same but for what they see become objects of one struct: the kernel
+// may treat them alike, and people read it once.
 void share_structs(StubProgram& stub) {
-  std::map<std::string, std::vector<Functor*>> alike;
-  for (Functor& functor : stub.functors) {
-    if (functor.role == Functor::Role::prologue) alike[struct_key(stub, functor)].push_back(&functor);
+  std::vector<std::pair<std::string, std::vector<Functor*>>> alike;
+  const auto add = [&](const KernelArgument& argument) {
+    if (argument.kind != KernelArgument::Kind::functor) return;
+    Functor& functor = stub.functors[argument.functor];
+    if (functor.role != Functor::Role::prologue) return;
+    std::string key = struct_key(stub, functor);
+    const auto same = std::find_if(alike.begin(), alike.end(), [&](const auto& each) { return each.first == key; });
+    if (same != alike.end()) return same->second.push_back(&functor);
+    alike.push_back({std::move(key), {&functor}});
+  };
+  const std::vector<KernelArgument>& all = stub.kernel_arguments;
+  for (std::size_t i = 0; i < all.size(); i += all[i].bundled) {
+    if (all[i].bundle != KernelArgument::Bundle::several) continue;
+    for (std::size_t each = i; each < i + all[i].bundled; ++each) add(all[each]);
   }
-  std::set<std::string> taken;
-  for (const Functor& first : stub.functors) {
-    if (first.role != Functor::Role::prologue || !first.structure.empty()) continue;
-    const std::vector<Functor*>& objects = alike.at(struct_key(stub, first));
+  int number = 0;
+  for (const auto& [key, objects] : alike) {
     if (objects.size() == 1) continue;
-    std::string name = stub.name + "_prologue";
-    for (int i = 2; !taken.insert(name).second; ++i) name = fmt::format("{}_prologue_{}", stub.name, i);
+    const std::string name = stub.name + "_prologue" + (++number == 1 ? "" : fmt::format("_{}", number));
     for (Functor* object : objects) object->structure = name;
     name_for_all(*objects.front(), objects);
   }
@@ -373,14 +389,6 @@ void compare_extents(StubProgram& stub, const StubProgram& other) {
       parameter.varies.resize(shape.size(), false);
       parameter.varies[axis] = true;
     }
-  }
-}
-
-void use_general_names(StubProgram& stub) {
-  for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
-  for (Functor& functor : stub.functors) {
-    functor.name = functor.general;
-    use_general_names(functor);
   }
 }
 

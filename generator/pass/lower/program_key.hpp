@@ -11,7 +11,7 @@ namespace kgen {
 // it, as far as memory shows them: what must stand in the text (the length of a row, a slice) is a part of the program.
 std::string program_key(const StubProgram& stub);
 
-// The same of the struct of one of its functors, in which there are the types of what members see, and nothing else of it.
+// The same of the struct of one of its functors. Of what the members see only the types are in it.
 std::string struct_key(const StubProgram& stub, const Functor& functor);
 
 }  // namespace kgen

@@ -64,7 +64,7 @@ class ShortProduct {
   // False where the device does not allow it.
   bool operator()() const {
     if constexpr (has_others) {
-      if (vector_.time == time_) return launch<Vector>()(vector_);
+      if (vector_.blocks > 0 && vector_.time == time_) return launch<Vector>()(vector_);
       if (few_.time == time_) return launch<Few>()(few_);
       if (square_.time == time_) return launch<Square>()(square_);
     }

@@ -168,6 +168,7 @@ struct VectorMatmul {
   using Sums = ClusterSums<rows, columns>;
   static constexpr int pitch = (lanes + 1) * wave_size;  // of a wave's sums of each place of lines
   static constexpr int partial = BDeep ? 0 : waves * pitch;
+  static constexpr std::int64_t most_shared = 112 * 1024;  // of a block that has room for another beside it
   static std::int64_t shared(int steps) { return Row::shared(steps) + Sums::shared() + shared_bytes<float>(partial); }
   KGEN_FN static int wave() { return thread_index() / wave_size; }
 
@@ -372,6 +373,7 @@ class VectorProduct {
   using Matmul = VectorMatmul<T, BDeep>;
   using Shape = WarpgroupMatmulShape<1>;
   static constexpr auto* kernel = vector_matmul_kernel<Matmul, T, C>;
+  static constexpr const char* name = "vector_matmul";
 
  public:
   VectorProduct(const A& a, const B& b, const C& c, const Shape& shape, const DeviceLimits& limits, Stream stream)
@@ -384,15 +386,17 @@ class VectorProduct {
     operands_.steps = static_cast<int>((depth + Matmul::lanes - 1) / Matmul::lanes);
     // Else more than one of a thread's blocks would be the matrix's in part.
     fits_ = shape.M == 1 && std::min(lines.extents[0], lines.extents[1]) >= 2 * Matmul::lanes &&
-            lines.strides[1] == 1 && lines.strides[0] >= lines.extents[1] &&
-            (shape.K == 1 || operands_.a.strides[1] == 1) && shape.columns_asked == 0 &&
+            lines.strides[1] == 1 && lines.strides[0] >= lines.extents[1] && operands_.a.strides[1] == 1 &&
+            shape.columns_asked == 0 && limits.shared_bytes >= Matmul::most_shared &&
             runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   }
 
   bool fits() const { return fits_; }
   VectorWay best() const {
     VectorWay best;
-    const ClustersAtOnce room = clusters_at_once(grid({5, 1}), limits_, stream_, reinterpret_cast<const void*>(kernel));
+    // The same for all products of this kernel, which ask once.
+    const Grid two_at_once{name, 1, Matmul::threads, Matmul::most_shared};
+    const ClustersAtOnce room = clusters_at_once(two_at_once, limits_, stream_, reinterpret_cast<const void*>(kernel));
     for (int bits = 1; bits <= 5; ++bits) {
       for (const int blocks : {1, 2, 3, 4, 6, 8}) {
         VectorWay way{bits, blocks};
@@ -406,7 +410,7 @@ class VectorProduct {
   bool can(const VectorWay& way) const {
     if (columns(way) == 0 || way.blocks > limits_.cluster_blocks) return false;
     if (way.blocks > 1 && operands_.steps < 2 * way.blocks) return false;
-    return limits_.shared_bytes >= grid(way).shared_bytes;
+    return grid(way).shared_bytes <= (way.blocks > 1 ? Matmul::most_shared : limits_.shared_bytes);
   }
   bool operator()(const VectorWay& way) {
     operands_.group_bits = way.group_bits;
@@ -428,7 +432,7 @@ class VectorProduct {
   int tiles(const VectorWay& way) const { return shape_.template count_tiles<Matmul::rows>(c_, columns(way)); }
   int steps(const VectorWay& way) const { return (operands_.steps + way.blocks - 1) / way.blocks; }
   Grid grid(const VectorWay& way) const {
-    return {"vector_matmul", std::int64_t{tiles(way)} * way.blocks, Matmul::threads, Matmul::shared(steps(way)),
+    return {name, std::int64_t{tiles(way)} * way.blocks, Matmul::threads, Matmul::shared(steps(way)),
             way.blocks};
   }
   // To begin and end; where blocks meet; a multiprocessor's blocks one after the other, each with its left operand and

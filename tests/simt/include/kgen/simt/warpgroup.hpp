@@ -72,7 +72,8 @@ std::optional<TensorMap> tensor_map(const PatchedMemory<Rank>& memory) {
   return map;
 }
 inline bool runs_warpgroups(const void*, int) { return true; }
-inline ClustersAtOnce clusters_at_once(const Grid&, const DeviceLimits& limits, Stream, const void*) {
+inline ClustersAtOnce clusters_at_once(const Grid& grid, const DeviceLimits& limits, Stream, const void*) {
+  if (grid.shared_bytes > 227 * 1024) throw simt::Error("no device has room for such a block");
   ClustersAtOnce counts{};
   for (int blocks = 1; blocks <= limits.cluster_blocks; ++blocks) counts[blocks] = limits.multiprocessors / blocks;
   return counts;
