@@ -83,8 +83,8 @@ TEST_CASE("products of a vector: chosen for one row, of lines that begin anywher
     expect_product(c.view(), a.view(), Operand2(turned.view()).permute<1, 0>());
   };
   check(233, 93, "vector_matmul x30", "vector_matmul x15");
-  check(64, 2041, "vector_matmul x16", "vector_matmul x8");
-  check(64, 2048, "vector_matmul x16", "few_rows_matmul x16");
+  check(64, 2041, "vector_matmul x16", "vector_matmul x32");
+  check(64, 2048, "vector_matmul x16", "vector_matmul x32");
 }
 
 TEST_CASE("products of a vector: more depth than a block has room for is shared, or multiplied otherwise") {
@@ -99,8 +99,8 @@ TEST_CASE("products of a vector: more depth than a block has room for is shared,
       REQUIRE(std::abs(element(c.view(), at) - expected(a.view(), b.view(), at)) < 1e-2);
     });
   };
-  check(17, 60000, "vector_matmul x8");
-  check(16, 200000, "few_rows_matmul x8");
+  check(17, 60000, "vector_matmul x24");
+  check(16, 200000, "square_matmul x8");
 }
 
 TEST_CASE("products of a vector: sinks that read, and results of no whole vectors") {
