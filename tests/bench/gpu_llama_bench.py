@@ -163,8 +163,8 @@ def compare_replayed(model, size, weights, tokens=37):
 
 
 def measure_replayed(library, weights, stored, folder, rounds):
-    """The rows of one graph, of a model for as many sequences as the device's memory holds the caches of, its errors, and
-    what is said below the table."""
+    """The rows of one graph, of a model for as many sequences as the device's memory holds the caches of, its errors,
+    and what is said below the table."""
     import torch
     from kgen_library import Model
     from llama import REPLAYED_8B, replayed_name
@@ -180,7 +180,8 @@ def measure_replayed(library, weights, stored, folder, rounds):
     torch.cuda.empty_cache()
     rows = list(measure_batches(model, size, weights, rounds, in_a_row, bandwidth()))
     model.close()
-    return rows, errors, f"Those of one graph are of a model for {sequences} sequences. Host time of a token's call: {hosts}."
+    said = f"Those of one graph are of a model for {sequences} sequences. Host time of a token's call: {hosts}."
+    return rows, errors, said
 
 
 def memory_of(kgen, size, weights):

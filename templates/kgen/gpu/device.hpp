@@ -14,8 +14,8 @@
 //   most_cluster_blocks                   that run at once and see each other's shared memory; 1: there are none
 //   has_matrix_loads                      whether load_turned() of kgen/gpu/access.hpp is an instruction
 //   cluster_rank()                        this block in its cluster
-//   cluster_barrier(where)                waits for all threads of all blocks of the cluster, whose waves are whole, behind
-//                                         a block_barrier() of each block's own; only guards call it
+//   cluster_barrier(where)                waits for all threads of all blocks of the cluster, of whole waves, behind a
+//                                         block_barrier() of each block's own; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
 //   cluster_arrive()                      says that this thread has come so far, and which mbarriers are made
 //   cluster_await(where)                  waits until all threads of all blocks of the cluster have; guards call it
