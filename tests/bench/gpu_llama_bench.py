@@ -5,8 +5,8 @@
 First the logits of some prompts and single tokens are compared with PyTorch in f32, beside PyTorch's in bf16: kgen's
 errors, relative in the root of their mean square, may be 1.1 of those. Then the decoding of one token behind 8000, each
 at a position of its own, and of a prompt of 2048 tokens, all of whose logits are computed. PyTorch runs eager, its
-token in a CUDA graph of one position. The floor of a token is the time in which a copy would move all weights and what
-the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3. Weights that are stored
+token in a CUDA graph of one position. The floor of a token is the time in which a copy, timed first, would move all
+weights and what the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3. Weights that are stored
 as f8e4m3, with a scale for each column, or as int4, in groups of 128 along the depth, are bf16 for PyTorch: what they
 stand for, rounded.
 
@@ -105,7 +105,7 @@ def in_a_row(call, rounds):
 
 
 def bandwidth():
-    """Of a copy, in bytes a millisecond."""
+    """Of a copy, in bytes a millisecond; an H200 of which most memory is in use copies a tenth slower."""
     import torch
 
     source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
@@ -113,7 +113,7 @@ def bandwidth():
     return 2 * source.nbytes / milliseconds(lambda: target.copy_(source), 10)
 
 
-def floors(size, weights):
+def floors(size, weights, bandwidth):
     """Milliseconds of a token and of the prompt."""
     import torch
 
@@ -123,10 +123,10 @@ def floors(size, weights):
     products = weights.exact or {name: weight for name, weight in weights.items() if name not in ("cos", "sin")}
     elements = sum(weight.numel() for weight in products.values() if weight.dim() == 2)
     attended = size.layers * size.H * size.E * PROMPT * (PROMPT + 1)  # multiplications, keys' and values'
-    return read / bandwidth(), (elements * PROMPT + attended) / (8192**3 / product)
+    return read / bandwidth, (elements * PROMPT + attended) / (8192**3 / product)
 
 
-def measure(kgen, size, weights, rounds):
+def measure(kgen, size, weights, rounds, bandwidth):
     """Rows of (what, floor, kgen, PyTorch)."""
     import torch
     from llama import Reference
@@ -142,7 +142,7 @@ def measure(kgen, size, weights, rounds):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         theirs(token, BEHIND)
-    least_token, least_prompt = floors(size, weights)
+    least_token, least_prompt = floors(size, weights, bandwidth)
     return [(f"one token behind {BEHIND}", least_token, decode, in_a_row(graph.replay, rounds)),
             (f"a prompt of {PROMPT}", least_prompt, prefill, in_a_row(lambda: theirs(prompt, 0), 5))]
 
@@ -162,7 +162,7 @@ def compare_replayed(model, size, weights, tokens=37):
     return error_of(logits, expected), error_of(Reference(size, weights, torch.bfloat16, slots=tokens)(x, 0), expected)
 
 
-def measure_replayed(library, weights, stored, folder, rounds):
+def measure_replayed(library, weights, stored, folder, rounds, bandwidth):
     """The rows of one graph, of a model for as many sequences as the device's memory holds the caches of, its errors,
     and what is said below the table."""
     import torch
@@ -178,7 +178,7 @@ def measure_replayed(library, weights, stored, folder, rounds):
     errors = compare_replayed(model, size, weights)
     weights.exact = {name: weight.to(torch.bfloat16) for name, weight in weights.exact.items()}  # half of the memory
     torch.cuda.empty_cache()
-    rows = list(measure_batches(model, size, weights, rounds, in_a_row, bandwidth()))
+    rows = list(measure_batches(model, size, weights, rounds, in_a_row, bandwidth))
     model.close()
     said = f"Those of one graph are of a model for {sequences} sequences. Host time of a token's call: {hosts}."
     return rows, errors, said
@@ -215,7 +215,7 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     size, rows, memory, errors, right = LLAMA_3_8B, [], "", [], True
     name = graph_name(options.stored)
-    library = Library(options.build / f"libkgen_{name}.so")
+    library, copied = Library(options.build / f"libkgen_{name}.so"), bandwidth()
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
         if options.stored == "bf16":
             right = compare_greedy(library, pathlib.Path(folder))
@@ -226,10 +226,10 @@ def main():
             kgen = Kgen(library, size, folder, name)
             errors = list(compare(kgen, size, weights))
             print("errors, kgen's and PyTorch's:", ", ".join(f"{ours:.2e} {theirs:.2e}" for ours, theirs in errors), flush=True)
-            rows = measure(kgen, size, weights, options.rounds)
+            rows = measure(kgen, size, weights, options.rounds, copied)
             memory = memory_of(kgen, size, weights)
             kgen.model.close()
-        of_one_graph, found, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds)
+        of_one_graph, found, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds, copied)
         print("errors of one graph, kgen's and PyTorch's: {:.2e} {:.2e}".format(*found), flush=True)
         rows, errors, memory = rows + of_one_graph, [*errors, found], f"{memory} {hosts}".strip()
     print(f"{table(rows)}\n{memory}")
