@@ -51,7 +51,7 @@ KGEN_EVALUATED(b, "(elements(a) / K + 127) / 128", "target == gpu && (T == bf16 
 KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
 KGEN_IN_MEMORY(a, "(target == cuda && (T == bf16 || T == f16)) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
 KGEN_IN_MEMORY(b, "(target == cuda && (T == bf16 || T == f16) && degree(b) == 0) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
-KGEN_ROWS(c, "(N + 127) / 128", "architecture == sm_90a && (T == bf16 || T == f16) && elements(a) > K && elements(a) <= 16 * K && N <= 8192")
+KGEN_ROWS(c, "1", "architecture == sm_90a && (T == bf16 || T == f16) && elements(a) > K && elements(a) <= 16 * K && N <= 8192")
 KGEN_STATISTICS(c, "architecture == sm_90a && (T == bf16 || T == f16)")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 2>> &&

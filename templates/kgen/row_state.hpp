@@ -58,12 +58,11 @@ using row_state_t = decltype(std::declval<const Program&>()(std::declval<Row&>()
 template <class S, class State>
 struct KnownRows {
   S sink;
-  const State* states;  // of row number `first` and those behind it
-  std::int64_t first;
+  const State* states;  // of each row
 
   template <int R, class... Lanes>
   KGEN_FN void operator()(const Index<R>& at, const Lanes&... lanes) const {
-    const State& of_row = states[at[0] - first];
+    const State& of_row = states[at[0]];
     [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA { sink(at, lanes..., of_row.values[I]...); }
     (std::make_integer_sequence<int, State::count>{});
   }

@@ -205,7 +205,7 @@ auto with_known_rows(const C& c, const State* states) {
   if constexpr (!uses_rows<C>) {
     return c;
   } else {
-    return KnownRows<C, State>{c, states, 0};
+    return KnownRows<C, State>{c, states};
   }
 }
 template <int Count, class S, class State>

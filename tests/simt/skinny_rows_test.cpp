@@ -1,4 +1,4 @@
-// Products of few rows that make the numbers of these rows themselves, as the executor does it.
+// Products of few rows whose sinks use numbers of these rows, as the executor does it.
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -63,12 +63,14 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t length, 
 
 }  // namespace
 
-TEST_CASE("skinny rows: each block makes the numbers of the rows that it stores") {
-  check(2, 8, 64, 64, 1, "skinny_matmul x1");
-  check(3, 136, 456, 520, 1, "skinny_matmul x2");
-  check(16, 72, 1096, 264, 8, "skinny_matmul x6");  // blocks of a cluster store parts of them
-  check(5, 72, 64, 41, 1, "skinny_matmul x1");      // rows that are no vectors
-  check(2, 8, 2040, 2040, 12, "skinny_matmul x8");  // more blocks than rows
+TEST_CASE("skinny rows: the numbers are made by a launch ahead") {
+  check(1, 8, 2040, 2040, 12, "rows, a block each x1, skinny_matmul x8");
+  check(2, 8, 64, 64, 1, "rows, a wave each x1, skinny_matmul x1");
+  check(3, 136, 456, 520, 1, "rows, a wave each x1, skinny_matmul x2");
+  check(16, 72, 1096, 264, 8, "rows, a wave each x3, skinny_matmul x6");  // blocks of a cluster store parts of them
+  check(5, 72, 64, 41, 1, "rows, a wave each x1, skinny_matmul x1");      // rows that are no vectors
+  check(17, 72, 64, 136, 1, "rows, a wave each x3, skinny_matmul x1");
+  check(130, 72, 64, 64, 1, "rows, a wave each x17, warpgroup_matmul x1");
 }
 
 TEST_CASE("skinny rows: several products, apart and jointly, of which some use them") {
@@ -78,18 +80,12 @@ TEST_CASE("skinny rows: several products, apart and jointly, of which some use t
   Tensor<float, 2> gated(Index<2>{6, 72}), y(Index<2>{6, 24}), scaled(Index<2>{6, 24});
   matmul(a.view(), several(gate.view(), up.view(), other.view(), other.view()),
          several(joint<2>(GatedRows{{a.view()}, gated.view()}), y.view(), Scaled{{a.view()}, scaled.view()}));
-  CHECK(device.take() == "skinny_matmul x4");
+  CHECK(device.take() == "rows, a wave each x1, skinny_matmul x4");
   expect_product(y, a, other, [](Index<2>, double product) { return product; });
   expect_product(scaled, a, other, [&](Index<2> at, double product) { return product * scale_of(a, at[0]); });
   expect_product(gated, a, gate, [&](Index<2> at, double product) {
     return product * scale_of(a, at[0]) * expected(a.view(), up.view(), at);
   });
-}
-
-TEST_CASE("skinny rows: of many rows, or one, the numbers are made by a launch ahead") {
-  check(1, 8, 2040, 2040, 12, "rows, a block each x1, skinny_matmul x8");
-  check(17, 72, 64, 136, 1, "rows, a wave each x3, skinny_matmul x1");
-  check(130, 72, 64, 64, 1, "rows, a wave each x17, warpgroup_matmul x1");
 }
 
 #endif

@@ -281,7 +281,7 @@ TEST_CASE("warpgroup attention: results of 16 bits, in vectors and not") {
   }
 }
 
-TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, in any order of the threads") {
+TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, many small ones, in any order of the threads") {
   struct Split {
     Size size;
     int multiprocessors;
@@ -291,7 +291,11 @@ TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, in
                          {{1, 2, 3, 8, 16400, 1}, 64, "skinny_attention x16, merge_attention x1"},
                          {{1, 1, 8, 256, 300, 4}, 12, "skinny_attention x8"},
                          {{2, 3, 5, 128, 250, 1}, 4, "skinny_attention x4"},
-                         {{1, 16, 2, 40, 1100, 2}, 4, "skinny_attention x4"}}) {
+                         {{1, 16, 2, 40, 1100, 2}, 4, "skinny_attention x4"},
+                         {{3, 1, 6, 64, 229, 3}, 8, "small_attention x9"},
+                         {{1, 4, 12, 128, 67, 3}, 2, "small_attention x6"},
+                         {{2, 16, 2, 40, 17, 2}, 3, "small_attention x4"},
+                         {{2, 1, 2, 72, 1000, 2}, 3, "skinny_attention x8"}}) {
     const Operands<f16> x(c.size);
     for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
       for (const bool causal : {false, true}) {

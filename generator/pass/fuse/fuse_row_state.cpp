@@ -189,8 +189,10 @@ class Joining {
     const Dim again = element_count(group_.loop, bits + work) * times;
     if (again.range(ranges).low <= prices.launch * prices.cached_for_one) return {};
     joined_.pays = false;
-    return fmt::format("{} would go over each row up to {} times, at least {} bytes in all, which takes longer than {}",
-                       graph_.nodes[host.roots.front()].kernel->name, times.range(ranges).high,
+    const std::int64_t most = times.range(ranges).high;
+    return fmt::format("{} would go over each row{}, at least {} bytes in all, which takes longer than {}",
+                       graph_.nodes[host.roots.front()].kernel->name,
+                       most == 1 ? "" : fmt::format(" up to {} times", most),
                        (read * times).range(ranges).low / bits_of_byte,
                        prices.launch > 0 ? "one more launch" : "to go over it once");
   }

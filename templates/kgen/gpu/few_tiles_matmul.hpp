@@ -103,14 +103,6 @@ class ShortProduct {
   std::int64_t time_;
 };
 
-// Whether each tile should go over the rows itself for the numbers that its sink uses: they come from a cache, while
-// right operands come from memory. On an H200 16 rows of 4096 took 0.3 us of 16 for 6144 columns, where a launch ahead
-// took 0.9, and as much of 58 for 28672; 64 rows took 11 us.
-template <class C, class Shape>
-bool pays_making_row_states(const C& c, const Shape& shape, int tiles) {
-  return shape.M * bytes_of_row(c) * tiles <= std::int64_t{36} << 20;
-}
-
 // A call's tiles that fill all multiprocessors, round after round, and the rest of them, whose depth blocks share in a
 // launch behind: else most of the multiprocessors have nothing to do in the last round.
 template <class Launch>
@@ -254,33 +246,28 @@ bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShap
   };
   auto few = launch.template operator()<16, 2>();
   if (!few.fits()) return false;
-  if constexpr (uses_rows<C>) {
-    const SharedDepth shared = few.best();
-    return shape.M <= 16 && pays_making_row_states(c, shape, shared.tiles) && few(shared);
+  const ShortProduct<T, BDeep, A, B, C> small(a, b, c, shape, limits, stream);
+  const auto shortest = [&](auto& most) {
+    const SharedDepth shared = most.best();
+    return (small.time() < shared.time - begins_early && small()) || most(shared);
+  };
+  if (shape.M <= 16) return shortest(few);
+  if constexpr (Known::has_few_rows) {
+    return false;
   } else {
-    const ShortProduct<T, BDeep, A, B, C> small(a, b, c, shape, limits, stream);
-    const auto shortest = [&](auto& most) {
-      const SharedDepth shared = most.best();
-      return (small.time() < shared.time - begins_early && small()) || most(shared);
-    };
-    if (shape.M <= 16) return shortest(few);
-    if constexpr (Known::has_few_rows) {
-      return false;
+    if (shape.M > 64 && shape.columns_asked != 0) return false;
+    auto deep = launch.template operator()<64, 1>();  // of more stages
+    if (!deep.fits()) return false;
+    if constexpr (has_wide_tiles<T, A, B, C>) {
+      if (shape.M > 64) return WideProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).multiply(small);
     } else {
-      if (shape.M > 64 && shape.columns_asked != 0) return false;
-      auto deep = launch.template operator()<64, 1>();  // of more stages
-      if (!deep.fits()) return false;
-      if constexpr (has_wide_tiles<T, A, B, C>) {
-        if (shape.M > 64) return WideProduct<T, BDeep, A, B, C>(a, b, c, shape, limits, stream).multiply(small);
-      } else {
-        auto most = launch.template operator()<128, 1>();
-        if (!most.fits()) return false;
-        if (shape.M > 64) return few_tiles_matmul<T, BDeep>(deep, most, small);
-      }
-      if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
-      auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
-      return wide(wide.best());
+      auto most = launch.template operator()<128, 1>();
+      if (!most.fits()) return false;
+      if (shape.M > 64) return few_tiles_matmul<T, BDeep>(deep, most, small);
     }
+    if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
+    auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
+    return wide(wide.best());
   }
 }
 

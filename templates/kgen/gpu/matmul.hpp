@@ -243,16 +243,6 @@ template <int TileM, int TileN, int LeastBits, int Degree = 0, int Columns = 0, 
           class Known = KnownProduct<>, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   if (by_library<Library>(a, b, c, stream)) return;
-#if defined(KGEN_WARPGROUPS)
-  if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
-    if (tensor_core_matmul<std::remove_const_t<typename A::element_type>, Known>(a, b, c, stream, Columns)) return;
-  } else if constexpr (!uses_rows<C> && has_streamed_matmul<A, B, C>) {
-    using Left = std::remove_const_t<typename A::element_type>;
-    if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left, Known>(a, b, c, stream)) return;
-  } else if constexpr (has_float_matmul<A, B, C>) {
-    if (float_matmul(a, b, c, stream)) return;
-  }
-#endif
   if constexpr (uses_rows<C>) {
     if (a.shape()[0] == 0) return;
     with_row_states(c, stream, [&](const auto& known, Stream rest) {
@@ -260,6 +250,14 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
     });
   } else {
 #if defined(KGEN_WARPGROUPS)
+    if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
+      if (tensor_core_matmul<std::remove_const_t<typename A::element_type>, Known>(a, b, c, stream, Columns)) return;
+    } else if constexpr (has_streamed_matmul<A, B, C>) {
+      using Left = std::remove_const_t<typename A::element_type>;
+      if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left, Known>(a, b, c, stream)) return;
+    } else if constexpr (has_float_matmul<A, B, C>) {
+      if (float_matmul(a, b, c, stream)) return;
+    }
     // What warpgroups leave of such a product has too many elements for waves, too, or none.
     constexpr bool is_done = Known::is_in_vectors && has_warpgroup_matmul<LeastBits, A, B, C>;
 #else

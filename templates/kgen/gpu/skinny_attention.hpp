@@ -82,15 +82,20 @@ struct SkinnyOrder {
   KGEN_FN int all() const { return tiles() * blocks * parts; }
 };
 
-// T: what tensor cores multiply; Cached: what keys and values are in memory (CacheOperand).
-template <class T, class Cached, int Width, class Rule, class Q, class Mask, class Out>
+// T: what tensor cores multiply; Cached: what keys and values are in memory (CacheOperand). Small: blocks of which
+// several fit beside each other, for many tiles of few keys, of which a block alone mostly begins and ends.
+template <class T, class Cached, int Width, bool Small, class Rule, class Q, class Mask, class Out>
 struct SkinnyAttention {
+  static constexpr const char* name = Small ? "small_attention" : "skinny_attention";
+  using Operand = T;
   using Pieces = CachePieces<Cached>;
   static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(Cached)), lines = Width / line;
   // Keys of a wave, and of the waves that share a stage: the copy engine takes its time for each box, so that boxes are
   // large. While some waves have one stage, others have the next.
-  static constexpr int keys = Width > 64 ? 16 : 32, together = 4, stage_keys = together * keys;
-  static constexpr int stages = (Width > 128 ? 3 : 6) * Pieces::parts, groups = Width > 128 ? 1 : 2, waves = groups * together;
+  static constexpr int keys = Width > 64 ? 16 : 32, together = Small ? 2 : 4, stage_keys = together * keys;
+  static constexpr int stages = Small ? 2 : (Width > 128 ? 3 : 6) * Pieces::parts;
+  static constexpr int groups = Small || Width > 128 ? 1 : 2, waves = groups * together;
+  static constexpr int blocks = !Small ? 1 : Width > 64 ? 4 : 5;  // of a multiprocessor
   static constexpr int attending_threads = waves * wave_size, threads = attending_threads + wave_size;
   static constexpr int rows = skinny_attention_rows;
   struct alignas(tile_alignment) Stage {
@@ -423,13 +428,13 @@ struct SkinnyAttention {
   }
 };
 
-template <class T, class Cached, int Width, class Rule, class Q, class Mask, class Out>
-KGEN_GLOBAL((has_warpgroups ? SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>::threads : 1), 1)
+template <class Attention, class Q, class Mask, class Out, class Rule>
+KGEN_GLOBAL((has_warpgroups ? Attention::threads : 1), Attention::blocks)
 skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out, WarpgroupShape<Rule> shape,
                         AttentionParts parts, SkinnyOrder order) {
   if constexpr (has_warpgroups) {
-    using Attention = SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>;
     using Keys = typename Attention::Keys;
+    using T = typename Attention::Operand;
     const Attention attention{q, mask, out, shape, parts, order};
     const int wave = wave_index();
     SharedMemory shared, again;
@@ -514,13 +519,13 @@ inline bool pays_row_tiles(const SkinnyOrder& order, int keys, const DeviceLimit
   return std::int64_t{order.heads} * order.row_tiles <= limits.multiprocessors && keys <= most_keys;
 }
 
-// False where there are many queries, or where device or compiler do not allow it.
-template <int Width, class T, class Cached, class Rule, class Q, class Mask, class Out>
-bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
-                      const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
+// By blocks of one kind: false where there are many queries, or where device or compiler do not allow it.
+template <int Width, class T, bool Small, class Cached, class Rule, class Q, class Mask, class Out>
+bool launch_skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v,
+                             const Mask& mask, const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
   using Operand = typename CacheOperand<T, Cached>::type;
-  using Attention = SkinnyAttention<Operand, Cached, Width, Rule, Q, Mask, Out>;
-  const auto kernel = skinny_attention_kernel<Operand, Cached, Width, Rule, Q, Mask, Out>;
+  using Attention = SkinnyAttention<Operand, Cached, Width, Small, Rule, Q, Mask, Out>;
+  const auto kernel = skinny_attention_kernel<Attention, Q, Mask, Out, Rule>;
   const std::int64_t row_tiles = (std::int64_t{shape.rows()} + Attention::rows - 1) / Attention::rows;
   const DeviceLimits limits = device_limits(stream);
   if (row_tiles > limits.multiprocessors) return false;
@@ -550,11 +555,32 @@ bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<con
   const Workspace workspace(splits ? AttentionParts::bytes(order.parts, lines, shape.D) : 0, stream);
   const AttentionParts parts =
       splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
-  const Grid grid{"skinny_attention", order.all(), Attention::threads, Attention::shared(), order.blocks};
+  const Grid grid{Attention::name, order.all(), Attention::threads, Attention::shared(), order.blocks};
   launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map, box}, with_access(mask, 2),
                with_access(out, 4), shape, parts, order);
   if (splits) merge_attention(parts, out, shape, stream);
   return true;
+}
+
+// Whether many tiles have so few keys that blocks beside each other take less time: on an H200 512 heads of 64 elements
+// and 31 keys took 4.8 us instead of 14.3, and twice as many keys as here as long (tests/bench/ATTENTION.md).
+template <class Rule>
+bool pays_small_blocks(const WarpgroupShape<Rule>& shape, const DeviceLimits& limits) {
+  constexpr std::int64_t few = 65536;  // elements of a head's keys
+  return std::int64_t{shape.keys} * shape.D <= few && shape.rows() <= skinny_attention_rows &&
+         std::int64_t{shape.B} * shape.key_heads > limits.multiprocessors;
+}
+
+template <int Width, class T, class Cached, class Rule, class Q, class Mask, class Out>
+bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
+                      const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
+  constexpr bool has_small = Width <= 128 && std::is_same_v<T, Cached> && !Rule::is_local && !Rule::is_paged;
+  if constexpr (has_small) {
+    if (pays_small_blocks(shape, device_limits(stream)) &&
+        launch_skinny_attention<Width, T, true>(q, k, v, mask, shape, out, stream))
+      return true;
+  }
+  return launch_skinny_attention<Width, T, false>(q, k, v, mask, shape, out, stream);
 }
 
 }  // namespace kgen::gpu

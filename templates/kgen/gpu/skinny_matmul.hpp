@@ -8,7 +8,6 @@
 
 #include <limits>
 
-#include "kgen/gpu/row_state.hpp"
 #include "kgen/gpu/sent_sums.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
@@ -77,10 +76,7 @@ struct SkinnyMatmul {
   static_assert(Sums::shared() <= stages * shared_bytes<Tiles>(1));
   // Two warpgroups multiply, 64 columns each; one thread of the wave behind them loads.
   static constexpr int multiplying_threads = 2 * warpgroup_threads;
-  static constexpr int loading_end = multiplying_threads + wave_size;
-  // Where sinks use numbers of rows, waves of their own make these: those that multiply would begin later.
-  template <class C>
-  static constexpr int threads = loading_end + RowStates<C, Rows>::waves* wave_size;
+  static constexpr int threads = multiplying_threads + wave_size;
 
   // The first of a warpgroup's columns.
   KGEN_FN static int first_column() { return thread_index() / warpgroup_threads * 64; }
@@ -170,10 +166,6 @@ KGEN_FN void load_part(Pipeline& pipeline, Tile tile, ClusterDepth part, bool ah
   for (; step < part.last; ++step) tile.load(pipeline.fill());
 }
 
-// Whether blocks may go on to other tiles. Sinks that use numbers of rows have these made for one tile.
-template <class Matmul, class C>
-inline constexpr bool may_stay = Matmul::keeps_sums && !uses_rows<C>;
-
 // The sums of tiles that take the place of stages which nobody reads any more: blocks of a cluster meet around them.
 template <class Matmul>
 class SumsInRing {
@@ -238,18 +230,16 @@ class SumsKept {
 // that are loaded ahead leave the kernel behind room as soon as all of them are read, or asked for: its own weights
 // come while sums meet here, and results are on their way.
 template <class Matmul, class Loads, int Products, class C>
-KGEN_GLOBAL((has_warpgroups ? Matmul::template threads<C> : 1), Matmul::blocks)
+KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), Matmul::blocks)
 skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
     SharedMemory shared;
     typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
     using Meeting = std::conditional_t<Matmul::keeps_sums, SumsKept<Matmul>, SumsInRing<Matmul>>;
     Meeting meeting(shared, shape.blocks);
-    const RowStates<C, Matmul::rows> states(shared);
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
-    const int first = wave_index() * wave_size;
-    const bool multiplies = first < Matmul::multiplying_threads;
-    bool waits = !shape.loads_ahead || multiplies || thread_index() >= Matmul::loading_end;
+    const bool multiplies = wave_index() * wave_size < Matmul::multiplying_threads;
+    bool waits = !shape.loads_ahead || multiplies;
     int number = static_cast<int>(block_index());
     if (shape.blocks > 1) number /= shape.blocks;
     bool ahead = shape.loads_ahead;
@@ -262,9 +252,6 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       }
     };
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-      // Sinks that use numbers of rows have one tile of rows.
-      using Share = typename Matmul::Results::template Share<Count>;
-      const Share share = Share::of(static_cast<int>(shape.M), shape.blocks);
       typename Meeting::template Tile<Count> own(meeting);
       typename Matmul::OwnSums sums;
       // Where the first tile is has been worked out before the wait: what a launch says comes from far away.
@@ -273,17 +260,15 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       if (waits) take_turn(shape.allows_next);
       waits = false;
       {
-        const std::conditional_t<may_stay<Matmul, C>, WavePhase, BlockPhase> working;
+        const std::conditional_t<Matmul::keeps_sums, WavePhase, BlockPhase> working;
         if (multiplies) {
           const std::int64_t rows = shape.row_end(origin[0]) - origin[0];
           own.begin(rows < Matmul::rows ? static_cast<int>(rows) : Matmul::rows);
           multiply(sums);
-        } else if (first == Matmul::multiplying_threads && is_elected()) {
+        } else if (is_elected()) {
           auto tile = loads.template tile<First, Count>(place[0], place[1], part.first * Matmul::depth);
           load_part(pipeline, tile, part, ahead);
           ahead = false;
-        } else if (thread_index() >= Matmul::loading_end) {
-          states.make(given, share.first_row(), share.end_row(), (thread_index() - Matmul::loading_end) / wave_size);
         }
       }
       if constexpr (Matmul::emits_alone) {
@@ -293,8 +278,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
         }
       }
       meeting.meet(own, sums, multiplies, [&](const auto& partial) KGEN_LAMBDA {
-        const auto& sink = states.known(given, share.first_row());
-        Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+        Matmul::Results::template emit_tile<Count>(partial, given, origin, end, shape);
       });
     };
     const auto at_part = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
@@ -305,7 +289,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       const int whole = shape.parts > 1 ? number / shape.parts : number;
       at_tile<Matmul::rows>(shape.first_tile + whole, Matmul::columns * shape.parts, c, shape, at_part);
       number += shape.tiles_at_once;
-    } while (may_stay<Matmul, C> && number < shape.tiles);
+    } while (Matmul::keeps_sums && number < shape.tiles);
     // Of the wave that loads only one lane has awaited it: others would have held that one back. And a block may have no
     // part of its tile.
     if (waits || (shape.loads_ahead && !multiplies)) take_turn();
@@ -332,8 +316,8 @@ inline constexpr std::int64_t begins_early = 700;
 // SkinnyMatmul's kernel for one call. Loads: what brings tiles.
 template <class Matmul, class Loads, int Products, class C>
 struct SkinnyLaunch {
-  static constexpr int products = Products, threads = Matmul::template threads<C>, columns = Matmul::columns;
-  static constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
+  static constexpr int products = Products, threads = Matmul::threads, columns = Matmul::columns;
+  static constexpr std::int64_t shared_bytes = Matmul::shared();
   static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, Products, C>;
 
   const char* name;
@@ -380,7 +364,7 @@ struct SkinnyLaunch {
     if (!loads) return false;
     shape.tiles = shared.tiles;
     shape.blocks = shared.blocks;
-    shape.tiles_at_once = may_stay<Matmul, C> ? tiles_at_once() : shared.tiles;
+    shape.tiles_at_once = Matmul::keeps_sums ? tiles_at_once() : shared.tiles;
     shape.loads_ahead = shape.loads_ahead && shape.tiles_at_once * shared.blocks <= most_ahead();
     shape.allows_next = !shape.loads_ahead && shape.first_tile == 0 &&
                         shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;

@@ -25,9 +25,7 @@ struct SquareMatmul {
   // The sums take the place of stages that nobody reads any more.
   static constexpr std::int64_t shared() { return Pipeline::shared(); }
   static_assert(Sums::shared() <= stages * shared_bytes<Tiles>(1));
-  static constexpr int multiplying_threads = warpgroup_threads, loading_end = multiplying_threads + wave_size;
-  template <class C>
-  static constexpr int threads = loading_end;
+  static constexpr int multiplying_threads = warpgroup_threads, threads = multiplying_threads + wave_size;
   using Results = ClusterResults<columns, multiplying_threads>;
 
   // The sums of this block's depth.

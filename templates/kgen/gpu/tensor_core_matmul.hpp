@@ -179,21 +179,6 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
       });
 }
 
-// The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by
-// a launch ahead (tests/bench/MATMUL_KERNELS.md).
-template <class T, class Known, class A, class B, class C, class Shape>
-bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, bool deep, Stream stream) {
-  if constexpr (deep_only<T>) {
-    return false;
-  } else {
-    if (shape.M == 1) return false;
-    const DeviceLimits limits = device_limits(stream);
-    return with_depth<T, Known>(deep, [&]<bool Deep>() {
-      return Deep == deep && skinny_matmul<T, Deep>(a, b, c, shape, limits, stream);
-    });
-  }
-}
-
 // A call's products as all ways to them have them; whether places and tiles can be counted, in 32 bits; and whether the
 // lines of all right operands are along the depth, or across it.
 template <class B>
@@ -221,7 +206,7 @@ struct AskedProducts {
 };
 }  // namespace detail
 
-// c = a * b for each of b: false where device or compiler do not allow it, or where numbers of rows must be made ahead.
+// c = a * b for each of b: false where device or compiler do not allow it.
 // columns: of a tile of more than 64 rows; 0: what the sizes suggest.
 template <class T, class Known = KnownProduct<>, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream, int columns = 0) {
@@ -229,23 +214,19 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream, int c
   const auto& shape = asked.shape;
   const bool deep = asked.deep;
   if (!asked.fits) return false;
-  if constexpr (uses_rows<C>) {
-    return detail::multiply_few_rows<T, Known>(a, b, c, shape, deep, stream);
-  } else {
-    if constexpr (std::is_same_v<T, float>) {  // else right operands would be turned ahead
-      if (asked.across && few_rows_matmul<T, false>(a, b, c, shape, device_limits(stream), stream)) return true;
-    }
-    return with_depth<T, Known>(deep, [&]<bool Deep>() {
-      return detail::lay_out_and_multiply<T, Deep, Known>(a, b, c, shape, stream);
-    });
+  if constexpr (std::is_same_v<T, float>) {  // else right operands would be turned ahead
+    if (asked.across && few_rows_matmul<T, false>(a, b, c, shape, device_limits(stream), stream)) return true;
   }
+  return with_depth<T, Known>(deep, [&]<bool Deep>() {
+    return detail::lay_out_and_multiply<T, Deep, Known>(a, b, c, shape, stream);
+  });
 }
 
 // The same of floats whose sums keep all of their mantissa: of few rows, with right operands whose lines are across the
 // depth.
 template <class A, class B, class C>
 inline constexpr bool has_float_matmul =
-    is_memory_of<float, A>&& is_memory_of<float, B> && !uses_rows<C> && most_together<C, several_count<B>> <= 2;
+    is_memory_of<float, A>&& is_memory_of<float, B>&& most_together<C, several_count<B>> <= 2;
 template <class A, class B, class C>
 bool float_matmul(const A& a, const B& b, const C& c, Stream stream) {
   const detail::AskedProducts<B> asked(a, b, c, 0);

@@ -154,7 +154,7 @@ warpgroup_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const
 
 // Of groups with few rows: skinny_matmul.hpp's parts, a tile of so many rows to a block.
 template <class Matmul, class Loads, int Products, class I, class C>
-KGEN_GLOBAL((has_warpgroups ? Matmul::template threads<C> : 1), Matmul::blocks)
+KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), Matmul::blocks)
 skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I, 1> ends, C c,
                              WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
@@ -175,7 +175,7 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
         const BlockPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
           Matmul::multiply(pipeline, sums, part);
-        } else if (wave_index() * wave_size == Matmul::multiplying_threads && part.first < part.last && is_elected()) {
+        } else if (part.first < part.last && is_elected()) {
           auto tile = loads.template tile<First, Count>(rows.group, static_cast<int>(rows.first), column);
           for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
         }
@@ -278,16 +278,15 @@ struct GroupedProduct {
     using Loads = EngineGroups<typename Matmul::Tiles, BDeep, products>;
     const auto kernel = skinny_grouped_matmul_kernel<Matmul, Loads, products, I, C>;
     const std::int64_t bytes = Matmul::shared() + RowGroups::shared(ends.extent(0));
-    constexpr int threads = Matmul::template threads<C>;
     if (limits.shared_bytes < bytes) return false;
-    if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), threads)) return false;
+    if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
     const std::optional<Loads> loads = engine_groups<typename Matmul::Tiles, BDeep>();
     if (!loads) return false;
     std::int64_t tiles = 0;
     for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
       tiles += most_tiles(Matmul::Tiles::rows) * shape.tiles_across(First, Matmul::columns / Count);
     });
-    const Grid grid{"skinny_grouped_matmul", tiles, threads, bytes};
+    const Grid grid{"skinny_grouped_matmul", tiles, Matmul::threads, bytes};
     launch_early(grid, stream, kernel, *loads, ends,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
     return true;

@@ -83,10 +83,7 @@ struct WideMatmul {
   // The sums take the place of stages that nobody reads any more.
   static constexpr std::int64_t shared() { return Pipeline::shared(); }
   static_assert(Sums::shared() <= stages * shared_bytes<Tiles>(1));
-  static constexpr int multiplying_threads = warpgroups * warpgroup_threads;
-  static constexpr int loading_end = multiplying_threads + wave_size;
-  template <class C>
-  static constexpr int threads = loading_end;
+  static constexpr int multiplying_threads = warpgroups * warpgroup_threads, threads = multiplying_threads + wave_size;
 
   // The first of a warpgroup's rows.
   KGEN_FN static int first_row() { return thread_index() / warpgroup_threads * 64; }
