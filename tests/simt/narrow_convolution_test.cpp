@@ -170,6 +170,27 @@ TEST_CASE("narrow convolution: epilogues of whole vectors, of halves of them, an
   }
 }
 
+TEST_CASE("convolution: few tiles of few channels share their depth where it is much, else a wave has all of it") {
+  const auto launches = [](std::int64_t taps, std::int64_t channels) {
+    Hopper device;
+    simt::device().multiprocessors = 132;
+    const std::int64_t pad = taps / 2;
+    const Case<2> c{{1, 6, 7, channels}, {taps, taps, channels, 40}, {1, 1}, {1, 1}, {pad, pad, pad, pad}};
+    const auto x = random_tensor<bf16>(c.x, 1);
+    const auto lines = random_tensor<bf16>(Index<4>{40, taps, taps, channels}, 2);
+    const auto filters = lines.view().permute<1, 2, 3, 0>();
+    Tensor<float, 4> out(c.result());
+    by_rule(c, x.view(), filters, out.view());
+    for_each_position(out.shape, [&](Index<4> at) {
+      REQUIRE(std::abs(element(out.view(), at) - expected<2>(c, x.view(), filters, at)) <= 1e-2);
+    });
+    return device.take();
+  };
+  CHECK(launches(7, 16) == "shared_convolution x8");
+  CHECK(launches(3, 16).starts_with(narrow));
+  CHECK(launches(7, 12).starts_with(narrow));  // lines that the engine does not take
+}
+
 TEST_CASE("narrow convolution: NaN and infinity reach the positions and groups that see them, and no others") {
   for (const std::int64_t group : {1, 4}) {
     const Case<2> c{{1, 9, 9, 12}, {3, 3, 12 / group, 16}, {1, 1}, {1, 1}, {1, 1, 1, 1}, group};

@@ -194,6 +194,17 @@ struct NarrowConvolution {
       }
     }
   }
+  // A bundle's filters, in the way that they allow.
+  KGEN_FN static void stage_bundle(const Shared& shared, const NearView<T, 3>& filters, const Shape& shape,
+                                   int first_chunk) {
+    if (shape.filter_pieces == 16) {
+      stage_filter_lines<16>(shared, filters, shape, first_chunk);
+    } else if (shape.filter_pieces == 8) {
+      stage_filter_lines<8>(shared, filters, shape, first_chunk);
+    } else {
+      stage_filters(shared, filters, shape, first_chunk);
+    }
+  }
 
   // ---- the image
 
@@ -219,13 +230,13 @@ struct NarrowConvolution {
       return inside;
     }
   };
-  // The channels of a bundle from `first` on, of all pixels that a tile sees, in pieces of 16 bytes.
-  KGEN_FN static void stage_pieces(const Shared& shared, const NearView<T, A + 2>& x, const Shape& shape,
-                                   const Window& window, int first) {
-    constexpr int batch = 8;
+  // Asks for the channels of a bundle from `first` on, of all pixels that a tile sees, in pieces of 16 bytes.
+  KGEN_FN static void ask_for_pieces(const Shared& shared, const NearView<T, A + 2>& x, const Shape& shape,
+                                     const Window& window, int first) {
+    constexpr int batch = 4;
     for (int begin = thread_index(); begin < shape.all_pieces; begin += batch * threads) {
-      Block<16> blocks[batch];
-      int to[batch];
+      const T* from[batch];
+      int to[batch], bytes[batch];
       KGEN_UNROLL
       for (int i = 0; i < batch; ++i) {
         const bool there = begin + i * threads < shape.all_pieces;
@@ -233,16 +244,16 @@ struct NarrowConvolution {
         const int pixel = static_cast<int>(shape.pieces.split(piece)), channel = static_cast<int>(piece) * lanes;
         const Place place = Place::load(shared.pixels + pixel);
         const bool inside = window.has(shape, place) && first + channel < shape.channels_of_all;
-        blocks[i] = load_block<16>(x.data + (inside ? window.offset + place.offset + first + channel : 0), constant);
-        KGEN_UNROLL
-        for (int word = 0; word < 4; ++word) blocks[i].words[word] = inside ? blocks[i].words[word] : 0;
+        from[i] = x.data + (inside ? window.offset + place.offset + first + channel : 0);
+        bytes[i] = inside ? 16 : 0;
         to[i] = there ? pixel * shape.pitch + channel : -1;
       }
       KGEN_UNROLL
       for (int i = 0; i < batch; ++i) {
-        if (to[i] >= 0) store_shared(shared.image + to[i], blocks[i]);
+        if (to[i] >= 0) copy_async(shared.image + to[i], from[i], bytes[i]);
       }
     }
+    commit_copies();
   }
   // The same element by element.
   KGEN_FN static void stage_elements(const Shared& shared, const NearView<T, A + 2>& x, const Shape& shape,
@@ -292,16 +303,16 @@ struct NarrowConvolution {
     return Place::load(shared.positions + (position < shape.all_positions ? position : 0)).offset;
   }
 
-  // add(step, left) for each step: left(a, m, group) is what a group of row tile m has, as multiply_tile() takes it,
-  // from channel `first` of a pixel on.
-  template <class Add>
+  // add(step, left) for each step: left(a, m, group) is what a group of row tile m of so many has, as multiply_tile()
+  // takes it, from channel `first` of a pixel on.
+  template <int Rows, class Add>
   KGEN_FN static void for_each_step(const Shared& shared, const Shape& shape, int first_position, int first,
                                     const Add& add) {
     const int lane = thread_index() % wave_size;
     if (shape.in_eights) {  // whose rows are 16 aligned bytes: 4 instructions in one
-      int rows[row_tiles];
+      int rows[Rows];
       KGEN_UNROLL
-      for (int m = 0; m < row_tiles; ++m)
+      for (int m = 0; m < Rows; ++m)
         rows[m] = first_pixel(shared, shape, first_position + m * 16 + lane % 16) + first;
       const Pair* pairs = shared.pairs + lane / 16 * 4;
       KGEN_NO_UNROLL
@@ -313,9 +324,9 @@ struct NarrowConvolution {
         });
       }
     } else {
-      int rows[row_tiles][2];
+      int rows[Rows][2];
       KGEN_UNROLL
-      for (int m = 0; m < 2 * row_tiles; ++m) {
+      for (int m = 0; m < 2 * Rows; ++m) {
         rows[m / 2][m % 2] = first_pixel(shared, shape, first_position + m * 8 + lane / 4) + first;
       }
       const Pair* pairs = shared.pairs + lane % 4;
@@ -332,11 +343,12 @@ struct NarrowConvolution {
       }
     }
   }
-  // Adds a chunk's products to a wave's sums.
+  // Adds a chunk's products to a wave's sums, of its first `Rows` row tiles.
+  template <int Rows>
   KGEN_FN static void add_chunk(Sums& sums, const Shared& shared, const Shape& shape, int chunk, int first_position,
                                 int first) {
     const std::uint32_t* filters = shared.filters + chunk * shape.steps * 256 + thread_index() % wave_size * 2;
-    for_each_step(shared, shape, first_position, first, [&](int step, const auto& left) KGEN_LAMBDA {
+    for_each_step<Rows>(shared, shape, first_position, first, [&](int step, const auto& left) KGEN_LAMBDA {
       KGEN_UNROLL
       for (int group = 0; group < together; ++group) {
         std::uint32_t b[Tiles][2];
@@ -347,7 +359,7 @@ struct NarrowConvolution {
           b[tile][1] = words.words[1];
         }
         KGEN_UNROLL
-        for (int m = 0; m < row_tiles; ++m) {
+        for (int m = 0; m < Rows; ++m) {
           std::uint32_t a[4];
           left(a, m, group);
           KGEN_UNROLL
@@ -357,20 +369,20 @@ struct NarrowConvolution {
     });
   }
 
-  // Gives a wave's sums of a chunk to the sink, W lanes at a time, as far as results go.
+  // Gives a wave's sums of a chunk, of positions before `end`, to the sink, W lanes at a time, as far as results go.
   template <int W, class Out>
   KGEN_FN static void emit(const Sums& sums, const Shared& shared, const Out& out, const Shape& shape,
-                           const Index<A + 1>& origin, int chunk, int first_position) {
+                           const Index<A + 1>& origin, int chunk, int first_position, int end) {
     constexpr bool once = W == 1 || view_count < Out >> 4;  // that the sink's code stands here
     const int lane = thread_index() % wave_size;
     const int group = shape.group_of(chunk, together) + lane % 4 / Tiles;
     const int within = shape.column_of(chunk, 8 * Tiles) + lane % 4 % Tiles * 8;
     const int left = group < shape.groups ? shape.group_columns - within : 0;
     const auto row = [&](int step, float(&own)[lanes]) KGEN_LAMBDA {
-      if (first_position + step * 8 >= shape.all_positions) return;  // the same for all lanes
+      if (first_position + step * 8 >= end) return;  // the same for all lanes
       if constexpr (Tiles < 4) transpose_pairs<1>(own);
       const int position = first_position + step * 8 + lane / 4;
-      if (position >= shape.all_positions) return;
+      if (position >= end) return;
       const Place place = Place::load(shared.positions + position);
       bool inside = true;
       Index<A + 2> at;
@@ -423,11 +435,14 @@ struct NarrowConvolution {
     }
   }
 
-  // The results of a tile that begins at `origin`, of the chunks of a bundle.
+  // The results of a tile that begins at `origin`, of the chunks of a bundle. Where that is less than the waves could
+  // have, each has one row tile at a time.
   template <int W, class Out>
   KGEN_FN static void compute(const Shared& shared, const Out& out, const Shape& shape, const Index<A + 1>& origin,
                               int first_chunk) {
-    constexpr int rows_at_once = 16 * row_tiles;
+    const int whole = (shape.all_positions + 16 * row_tiles - 1) / (16 * row_tiles) * shape.chunks;
+    const bool few = row_tiles * whole <= waves;
+    const int rows_at_once = few ? 16 : 16 * row_tiles;
     const int parts = (shape.all_positions + rows_at_once - 1) / rows_at_once;
     for (int item = thread_index() / wave_size; item < parts * shape.chunks; item += waves) {
       auto chunk = static_cast<std::uint32_t>(item);
@@ -435,9 +450,15 @@ struct NarrowConvolution {
       if (first_chunk + static_cast<int>(chunk) >= shape.all_chunks) continue;
       const int own = first_chunk + static_cast<int>(chunk);
       const int first = (shape.group_of(own, together) - shape.group_of(first_chunk, together)) * shape.group_pitch;
+      const int behind = first_position + rows_at_once;
+      const int end = behind < shape.all_positions ? behind : shape.all_positions;
       Sums sums = {};
-      add_chunk(sums, shared, shape, static_cast<int>(chunk), first_position, first);
-      emit<W>(sums, shared, out, shape, origin, own, first_position);
+      if (few) {
+        add_chunk<1>(sums, shared, shape, static_cast<int>(chunk), first_position, first);
+      } else {
+        add_chunk<row_tiles>(sums, shared, shape, static_cast<int>(chunk), first_position, first);
+      }
+      emit<W>(sums, shared, out, shape, origin, own, first_position, end);
     }
   }
 
@@ -458,17 +479,10 @@ struct NarrowConvolution {
       }
       return offset;
     });
-    stage_places(shared.pixels, shape.all_pixels, shape.pixels,
-                 [&](const Index<A + 1>& at) KGEN_LAMBDA { return operands.x.offset(join(at, Index<1>{0})); });
     {
       const BlockPhase placing;
-      if (shape.filter_pieces == 16) {
-        stage_filter_lines<16>(shared, operands.filters, shape, first_chunk);
-      } else if (shape.filter_pieces == 8) {
-        stage_filter_lines<8>(shared, operands.filters, shape, first_chunk);
-      } else {
-        stage_filters(shared, operands.filters, shape, first_chunk);
-      }
+      stage_places(shared.pixels, shape.all_pixels, shape.pixels,
+                   [&](const Index<A + 1>& at) KGEN_LAMBDA { return operands.x.offset(join(at, Index<1>{0})); });
     }
     const int first_channel = shape.group_of(first_chunk, together) * shape.channels;
     for (int tile = first_tile; tile < shape.all_tiles; tile += shape.tiles_at_once) {
@@ -478,8 +492,10 @@ struct NarrowConvolution {
       {
         const BlockPhase staging;
         const Window window(shape, operands.x, origin);
+        if (shape.vectors) ask_for_pieces(shared, operands.x, shape, window, first_channel);
+        if (tile == first_tile) stage_bundle(shared, operands.filters, shape, first_chunk);
         if (shape.vectors) {
-          stage_pieces(shared, operands.x, shape, window, first_channel);
+          await_copies<0>();
         } else {
           stage_elements(shared, operands.x, shape, window, first_channel);
         }

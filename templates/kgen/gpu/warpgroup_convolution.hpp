@@ -5,6 +5,7 @@
 #pragma once
 
 #include <iterator>
+#include <limits>
 
 #include "kgen/gpu/patch_tiles.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
@@ -204,7 +205,9 @@ PatchChoice best_patches(const WarpgroupMatmulShape<1>& shape, std::int64_t step
     // What lines that are missing take, or save, and the ends of tiles that are narrower than they could be.
     const int missing = columns - static_cast<int>(shape.N[0] / across);
     const bool even = BDeep && rows == 256 && tall_columns(shape, columns, steps) < columns;
-    const int more = (even ? -1 : 3) * missing, end = each.end + (even && across > 1 ? even_end : 0);
+    const bool none_come = BDeep && across == 1 && columns <= 128;
+    const int more = even ? -missing : none_come ? 0 : 3 * missing;
+    const int end = each.end + (even && across > 1 ? even_end : 0);
     const TileTime time{columns, each.stage + more, each.crowded_stage + more, each.straddling_stage + more, end};
     const std::int64_t all = time.time(rounds, steps, shape, share, rounds == 1 ? 0 : 1);
     if (best.columns == 0 || all < best.time) best = {rows, columns, all};
@@ -228,9 +231,10 @@ bool convolve_tall(const PatchOperands<T, A>& operands, const C& c, WarpgroupMat
   return columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
 }
 
+// Where that takes less than `most` ns; else false.
 template <bool BDeep, class T, int A, class C>
 bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, WarpgroupMatmulShape<1> shape,
-                        const DeviceLimits& limits, Stream stream) {
+                        std::int64_t most, const DeviceLimits& limits, Stream stream) {
   constexpr int depth = OperandTiles<T, 64>::depth;
   const std::int64_t taps = element_count(operands.sizes.filter);
   shape.K = taps * ((operands.sizes.channels + depth - 1) / depth * depth);
@@ -240,13 +244,17 @@ bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, Warpgro
   SharedConvolution<64, BDeep, T, A, C> of_64(c, shape, share, limits, stream);
   SharedConvolution<128, BDeep, T, A, C> of_128(c, shape, share, limits, stream);
   const bool wide = of_128.is_faster_than(alone.time);
-  if (of_64.is_faster_than(wide ? of_128.shared.time : alone.time)) return of_64(operands);
+  const std::int64_t least = wide ? of_128.shared.time : alone.time;
+  const bool deep = of_64.is_faster_than(least);
+  if ((deep ? of_64.shared.time : least) >= most) return false;
+  if (deep) return of_64(operands);
   if (wide) return of_128(operands);
   if (alone.rows == 256) return convolve_tall<BDeep>(operands, c, shape, alone.columns, limits, stream);
   const auto launch = [&]<int Columns>() {
     using Tiles = OperandTiles<T, Columns>;
+    const int columns = static_cast<int>(std::min<std::int64_t>(shape.N[0], Columns));
     return launch_warpgroup_matmul<T, Columns, BDeep, EnginePatches<Tiles, BDeep, A>>(
-        c, shape, limits, stream, [&] { return engine_patches<Tiles, BDeep>(operands, limits); });
+        c, shape, limits, stream, [&] { return engine_patches<Tiles, BDeep>(operands, limits, columns); });
   };
   if (alone.columns == 256) return launch.template operator()<256>();
   if (alone.columns == 192) return launch.template operator()<192>();
@@ -269,29 +277,51 @@ bool has_own_boxes(const PatchOperands<T, A>& operands) {
   return operands.group == 1 || operands.sizes.channels % OperandTiles<T, 64>::depth == 0;
 }
 
+// A convolution as the product that it is, and what its sink takes.
+template <class T, int A, class Sink>
+WarpgroupMatmulShape<1> product_of(const PatchOperands<T, A>& operands, const Sink& sink) {
+  const auto& sizes = operands.sizes;
+  const std::int64_t columns = operands.filters.extent(A + 1) / operands.group;
+  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(),
+                                {columns},         0,
+                                Lanes::any,        static_cast<int>(operands.group)};
+  if (operands.group == 1 || columns % 8 == 0) shape.lanes = whole_lanes(sink, 8);
+  return shape;
+}
+template <class T, int A>
+bool are_few_tiles(const PatchOperands<T, A>& operands) {
+  return (operands.sizes.positions() + 127) / 128 * operands.filters.extent(A + 1) < 1 << 30;
+}
+
+// By the copy engine, where that takes less than `most` ns: false where it does not, where operands or windows do not
+// lie as the engine takes them, or device or compiler do not allow it.
+template <class Known = KnownConvolution<>, class T, int A, class Out>
+bool engine_convolution(const PatchOperands<T, A>& operands, const Out& out, const DeviceLimits& limits, Stream stream,
+                        std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  if (!are_few_tiles(operands) || !has_own_boxes(operands)) return false;
+  const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
+  const WarpgroupMatmulShape<1> shape = product_of(operands, sink);
+  if constexpr (Known::layout != column_major) {
+    const bool across = operands.filters.stride(A + 1) == 1;
+    if (across && convolve_by_engine<false>(operands, sink, shape, most, limits, stream)) return true;
+  }
+  if constexpr (Known::layout != row_major) {
+    const bool along = operands.filters.stride(A) == 1;
+    if (along && convolve_by_engine<true>(operands, sink, shape, most, limits, stream)) return true;
+  }
+  return false;
+}
+
 // False where device or compiler do not allow it, or filters lie otherwise than is Known of them; of rows, also where
 // the engine takes no such windows and the rows of all taps are not evenly apart. There is something to compute, which
 // counts_in_32_bits().
 template <class Known = KnownConvolution<>, class T, int A, class Out>
 bool warpgroup_convolution(const PatchOperands<T, A>& operands, const Out& out, const DeviceLimits& limits,
                            Stream stream) {
-  const auto& [x, filters, sizes, group] = operands;
-  const std::int64_t columns = filters.extent(A + 1);
-  if ((sizes.positions() + 127) / 128 * columns >= 1 << 30) return false;  // tiles
-  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(),          {columns / group}, 0,
-                                Lanes::any,        static_cast<int>(group)};
-  const bool aligned = group == 1 || shape.N[0] % 8 == 0;
+  if (engine_convolution<Known>(operands, out, limits, stream)) return true;
+  if (!are_few_tiles(operands)) return false;
   const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
-  if (aligned) shape.lanes = whole_lanes(sink, 8);
-  const bool own = has_own_boxes(operands);
-  if constexpr (Known::layout != column_major) {
-    const bool engine = own && filters.stride(A + 1) == 1;
-    if (engine && convolve_by_engine<false>(operands, sink, shape, limits, stream)) return true;
-  }
-  if constexpr (Known::layout != row_major) {
-    const bool engine = own && filters.stride(A) == 1;
-    if (engine && convolve_by_engine<true>(operands, sink, shape, limits, stream)) return true;
-  }
+  const WarpgroupMatmulShape<1> shape = product_of(operands, sink);
   if constexpr (Known::layout != column_major) {
     if (detail::filter_matrix(operands.filters)) return convolve_copied<false>(operands, sink, shape, limits, stream);
   }

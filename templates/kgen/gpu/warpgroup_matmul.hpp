@@ -118,6 +118,15 @@ struct WarpgroupMatmul {
     emit_tile<IsAlone>(sums, sink, origin, extents, lanes);
   }
 
+  // What comes of a stage: of filters of which there are few, no more than there are.
+  KGEN_FN static int stage_bytes(const Loads& loads) {
+    if constexpr (requires { loads.columns; }) {
+      return loads.bytes();
+    } else {
+      return static_cast<int>(sizeof(Tiles));
+    }
+  }
+
   // The first of this warpgroup's rows of a tile.
   KGEN_FN static int first_row() { return (thread_index() - loading_threads) / warpgroup_threads * 64; }
 
@@ -240,7 +249,7 @@ warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, const KGEN_GRID_CO
   if constexpr (has_warpgroups) {
     using Matmul = WarpgroupMatmul<T, Columns, BDeep, Loads>;
     SharedMemory shared;
-    typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size);
+    typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, Matmul::stage_bytes(loads));
     take_turn();
     if (thread_index() < Matmul::loading_threads) {
       hold_registers<Matmul::loading_registers, RegisterShare::less>();
