@@ -13,6 +13,8 @@
 
 #if defined(KGEN_GPU)
 #include "kgen/gpu/arithmetic.hpp"
+#else
+#include "kgen/cpu/registers.hpp"
 #endif
 
 namespace kgen {
@@ -377,6 +379,13 @@ KGEN_FN Vec<To, W> convert(const Vec<From, W>& v) {
   } else if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool> && sizeof(From) < 4 &&
                        std::is_floating_point_v<To> && Vec<From, W>::form == Form::native) {
     return convert<To>(convert<std::int32_t>(v));  // GCC 12 would convert lane by lane
+#if defined(KGEN_WIDENS_BYTES)
+  } else if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool> && std::is_integral_v<To> &&
+                       sizeof(From) == 1 && sizeof(To) == 4 && (W == 16 || W == register_bytes / 4)) {
+    Vec<To, W> result;
+    cpu::widen_bytes<W, std::is_signed_v<From>>(&result, &v);
+    return result;
+#endif
   } else if constexpr (Vec<From, W>::form == Form::native && Vec<To, W>::form == Form::native) {
     Vec<To, W> result;
     if constexpr (std::is_same_v<From, bool>) {

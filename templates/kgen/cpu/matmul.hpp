@@ -274,12 +274,10 @@ template <class T, class S>
 View<const T, 2> computed_columns(T* to, const S& source, Range columns, int threads) {
   const Index<2> shape{source.shape()[0], columns.end - columns.begin};
   parallel(threads, [&](Team team) {
-    const Range rows = team.part(shape[0]);
-    for (std::int64_t k = rows.begin; k < rows.end; ++k) {
-      for_each_of_row<T>(source, k, columns, [&]<int W>(std::int64_t j, const Vec<T, W>& lanes) KGEN_LAMBDA {
-        store_lanes(to + k * shape[1] + j - columns.begin, lanes);
-      });
-    }
+    const auto store = [&]<int W>(std::int64_t k, std::int64_t j, const Vec<T, W>& lanes) KGEN_LAMBDA {
+      store_lanes(to + k * shape[1] + j - columns.begin, lanes);
+    };
+    for_each_computed<T>(source, team.part(shape[0]), columns, store);
   });
   return {to, shape};
 }
@@ -472,20 +470,26 @@ struct FewRows {
       return;
     }
     std::fill_n(sums, M * stride, T(0));
-    // Of what is computed from memory; lines of 1 KB and more, or what is near, come by themselves.
+    // Of what is computed from memory; lines of more than 1 KB, or what is near, come by themselves.
     Prefetch coming = is_view<B> ? Prefetch() : Prefetch(b, Range{0, K}, Range{n, n + count});
-    if (coming.lines() >= 16 * K || 64 * coming.lines() <= caches().second) coming = {};
-    const std::int64_t lines = coming.lines() * slice / std::max<std::int64_t>(K, 1) + 1;
-    coming.fetch(2 * lines);
+    if (coming.lines() > 16 * K || 64 * coming.lines() <= caches().second) coming = {};
+    const std::int64_t fetched = coming.lines() * slice / std::max<std::int64_t>(K, 1) + 1;
+    coming.fetch(2 * fetched);
     std::int64_t k = 0;
     for (; k + slice <= K; k += slice) {
-      coming.fetch(lines);
+      coming.fetch(fetched);
       const T* left = slices + k * M;
       if constexpr (is_view<B>) {
         add_slice<slice>(sums, stride, left, slice, M, b, k, n, count);
       } else {
-        const auto lines = computed_slice<slice>(scratch<T>(6, slice * stride), stride, b, k, n, count);
-        add_slice<slice>(sums, stride, left, slice, M, lines, 0, 0, count);
+        T* const lines = scratch<T>(6, slice * stride);
+        compute_lines(lines, stride, b, Range{k, k + slice}, Range{n, n + count});
+        if (M == 1) {
+          add_lines_to_row<slice>(sums, left, lines, stride, count);
+        } else {
+          const View<const T, 2> computed(lines, Index<2>{slice, count}, Index<2>{stride, 1});
+          add_slice<slice>(sums, stride, left, slice, M, computed, 0, 0, count);
+        }
       }
     }
     for (; k < K; ++k) add_slice<1>(sums, stride, slices + k * M, 1, M, b, k, n, count);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "kgen/cpu/caches.hpp"
+#include "kgen/cpu/computed_row.hpp"
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
@@ -226,19 +227,12 @@ std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& 
     }
     return std::max<std::int64_t>(0, whole);
   } else if constexpr (!is_view<S> && !MappedMatrix<S> && Width % lanes == 0) {
-    const S own = source;  // no store changes where it leads to: what finds a row is done once
-    // 16 codes of 4 bits take 61 instructions of AVX2 so, and 83 in two registers.
-    constexpr int together = std::max(lanes, std::min(Width, 16));
     const std::int64_t whole = count / Width;
-    for (std::int64_t k = depth.begin; k < depth.end; ++k, panels += Width) {
-      T* to = panels;
-      for (std::int64_t i = 0; i < whole; ++i, to += panel_elements) {
-#pragma GCC unroll 8
-        for (int j = 0; j < Width; j += together) {
-          store_lanes(to + j, convert<T>(own.template load<together>(Index<2>{k, first + i * Width + j})));
-        }
-      }
-    }
+    const auto store = [&]<int W>(std::int64_t k, std::int64_t column, const Vec<T, W>& lanes) KGEN_LAMBDA {
+      const std::int64_t j = column - first;
+      store_lanes(panels + j / Width * panel_elements + (k - depth.begin) * Width + j % Width, lanes);
+    };
+    for_each_computed<T>(source, depth, Range{first, first + whole * Width}, store);
     return whole;
   } else {
     return 0;
@@ -449,22 +443,6 @@ KGEN_FN void add_slice(T* sums, std::int64_t sums_stride, const T* left, std::in
     add.template operator()<width>(
         columns - width, [&](const auto& sum, const auto& before) KGEN_LAMBDA { return select(own, sum, before); });
   }
-}
-
-// Rows k to k + Depth of a right operand that is computed, as lines `stride` apart: each along its columns, so that
-// what finds a row (a division, where axes are walked as one) is done once. Codes of 4 bits with a scale for 128 of the
-// depth, 4096x4096 on a core of an Emerald Rapids: 4 rows 8.0 ms to 4.9, 16 rows 13.9 to 11.2, and 10.3 packed.
-template <int Depth, class T, class S>
-KGEN_FN View<const T, 2> computed_slice(T* lines, std::int64_t stride, const S& right, std::int64_t k,
-                                        std::int64_t first, std::int64_t columns) {
-  const S own = right;
-  for (int i = 0; i < Depth; ++i) {
-    const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
-      store_lanes(lines + i * stride + j, convert<T>(own.template load<W>(Index<2>{k + i, first + j})));
-    };
-    for_each_lane(0, columns, step);
-  }
-  return View<const T, 2>(lines, Index<2>{Depth, columns}, Index<2>{stride, 1});
 }
 
 // The same over the whole `depth` of the right operand, which is read once, several of its rows at a time. left[0]

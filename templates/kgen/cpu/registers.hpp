@@ -8,9 +8,44 @@
 #if defined(__x86_64__) && !defined(KGEN_INTROSPECT)
 #include <immintrin.h>
 
+#include <cstring>
+
 namespace kgen::cpu {
 
 #define KGEN_REGISTERS 1
+
+#if defined(__AVX2__)
+// 8 or 16 bytes, each as an integer of 32 bits. gcc 12 took bytes that it had put in order itself apart again, and widened
+// them one by one.
+#define KGEN_WIDENS_BYTES 1
+template <int Count, bool Signed>
+KGEN_FN void widen_bytes(void* to, const void* from) {
+  __m128i bytes{};
+  std::memcpy(&bytes, from, Count);
+#if defined(KGEN_AVX512)
+  if constexpr (Count == 16) {
+    const __m512i all = Signed ? _mm512_maskz_cvtepi8_epi32(0xffff, bytes) : _mm512_maskz_cvtepu8_epi32(0xffff, bytes);
+    std::memcpy(to, &all, sizeof(all));
+    return;
+  }
+#endif
+  // Where a byte goes in its 32 bits, with zeros beside it.
+  constexpr auto place = [](int byte) { return Signed ? byte << 24 | 0x00808080 : byte | static_cast<int>(0x80808000); };
+  __m256i lanes[Count / 8];
+  if constexpr (Count == 8) {
+    lanes[0] = Signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
+  } else {  // as shuffles within halves, of which each takes a step; what widens across them takes three of Zen 3
+    const __m256i twice = _mm256_set_m128i(bytes, bytes);
+    const __m256i first = _mm256_setr_epi32(place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7));
+    lanes[0] = _mm256_shuffle_epi8(twice, first);
+    lanes[1] = _mm256_shuffle_epi8(twice, _mm256_add_epi32(first, _mm256_set1_epi32(Signed ? 0x08000000 : 8)));
+    for (__m256i& each : lanes) {
+      if (Signed) each = _mm256_srai_epi32(each, 24);
+    }
+  }
+  std::memcpy(to, lanes, sizeof(lanes));
+}
+#endif
 
 // Of one lane, which a whole register would take several times as long for.
 KGEN_FN float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
