@@ -56,7 +56,9 @@ bool lies_in_rows(const S& source, std::int64_t column) {
   for_each_matrix(source, Index<2>{0, column}, [&]<class V>(const V& view, const auto& position) {
     constexpr int last = V::rank - 1, bits = element_bits<std::remove_const_t<typename V::element_type>>;
     lies = lies && view.stride(last) == 1 && at_byte(view.data() + element_offset(view.strides(), position));
-    for (int axis = 0; axis < last; ++axis) lies = lies && (view.extent(axis) == 1 || view.stride(axis) * bits % 8 == 0);
+    for (int axis = 0; axis < last; ++axis) {
+      lies = lies && (view.extent(axis) == 1 || view.stride(axis) * bits % 8 == 0);
+    }
   });
   return lies;
 }
@@ -77,11 +79,11 @@ KGEN_FN S row_from(const S& source, Index<2> at) {
   return row;
 }
 
-// step.operator()<W>(k, j, lanes) for what rows of a functor hold from columns.begin to columns.end. 16 lanes at a time:
-// 16 codes of 4 bits take a load, two masks, a shift and an interleaving.
-template <class T, class S, class Step>
+// step.operator()<W>(k, j, lanes) for what rows of a functor hold from columns.begin to columns.end: up to `Most`
+// lanes, or a register. 16 codes of 4 bits take 21 instructions of AVX2, with their scales and what stores them.
+template <class T, int Most = 16, class S, class Step>
 KGEN_FN void for_each_computed(const S& source, Range rows, Range columns, const Step& step) {
-  constexpr int together = std::max(1, 16 / lanes_of<float>);
+  constexpr int together = std::max(1, Most / lanes_of<float>);
   const S own = source;  // no store changes where it leads to: what finds a row is done once
   if constexpr (ReadsCodes<S>) {
     if (lies_in_rows(own, columns.begin)) {
@@ -99,7 +101,7 @@ KGEN_FN void for_each_computed(const S& source, Range rows, Range columns, const
     const auto load = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
       step(k, j, convert<T>(own.template load<W>(Index<2>{k, j})));
     };
-    for_each_lane<together>(columns.begin, columns.end, load);
+    for_each_lane<ReadsCodes<S> ? 1 : together>(columns.begin, columns.end, load);
   }
 }
 

@@ -229,10 +229,11 @@ std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& 
   } else if constexpr (!is_view<S> && !MappedMatrix<S> && Width % lanes == 0) {
     const std::int64_t whole = count / Width;
     const auto store = [&]<int W>(std::int64_t k, std::int64_t column, const Vec<T, W>& lanes) KGEN_LAMBDA {
+      static_assert(Width % W == 0);  // all of one panel
       const std::int64_t j = column - first;
       store_lanes(panels + j / Width * panel_elements + (k - depth.begin) * Width + j % Width, lanes);
     };
-    for_each_computed<T>(source, depth, Range{first, first + whole * Width}, store);
+    for_each_computed<T, std::min(Width, 16)>(source, depth, Range{first, first + whole * Width}, store);
     return whole;
   } else {
     return 0;

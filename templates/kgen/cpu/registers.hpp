@@ -15,8 +15,8 @@ namespace kgen::cpu {
 #define KGEN_REGISTERS 1
 
 #if defined(__AVX2__)
-// 8 or 16 bytes, each as an integer of 32 bits. gcc 12 took bytes that it had put in order itself apart again, and widened
-// them one by one.
+// 8 or 16 bytes, each as an integer of 32 bits. gcc 12 took bytes that it had put in order itself apart again, and
+// widened them one by one.
 #define KGEN_WIDENS_BYTES 1
 template <int Count, bool Signed>
 KGEN_FN void widen_bytes(void* to, const void* from) {
@@ -30,13 +30,16 @@ KGEN_FN void widen_bytes(void* to, const void* from) {
   }
 #endif
   // Where a byte goes in its 32 bits, with zeros beside it.
-  constexpr auto place = [](int byte) { return Signed ? byte << 24 | 0x00808080 : byte | static_cast<int>(0x80808000); };
+  constexpr auto place = [](int byte) {
+    return Signed ? byte << 24 | 0x00808080 : byte | static_cast<int>(0x80808000);
+  };
   __m256i lanes[Count / 8];
   if constexpr (Count == 8) {
     lanes[0] = Signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
   } else {  // as shuffles within halves, of which each takes a step; what widens across them takes three of Zen 3
     const __m256i twice = _mm256_set_m128i(bytes, bytes);
-    const __m256i first = _mm256_setr_epi32(place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7));
+    const __m256i first =
+        _mm256_setr_epi32(place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7));
     lanes[0] = _mm256_shuffle_epi8(twice, first);
     lanes[1] = _mm256_shuffle_epi8(twice, _mm256_add_epi32(first, _mm256_set1_epi32(Signed ? 0x08000000 : 8)));
     for (__m256i& each : lanes) {
