@@ -1,0 +1,385 @@
+// The products of staged_matmul.hpp of more rows: warpgroups take what they made of 64 columns' weights from their
+// registers, and the left operand from shared memory. The copy engine brings both, so far ahead that memory is never
+// waited for. Weights lie there as in memory, and each thread takes the words of its two columns from there, so that
+// a thread has neighbours in depth where the tensor cores want them of a quad; the order of depth in which that leaves
+// them is the left operand's once some waves have arranged its stages. Tiles share the depth among the blocks of a
+// cluster, and their sums meet where stages were.
+#pragma once
+
+#include "kgen/gpu/cluster_sums.hpp"
+#include "kgen/gpu/staged_matmul.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// Rows: of the left operand. Bits: of an element of what is streamed. Degree: StreamedTiles'. Columns: of a tile.
+template <class T, int Rows, int Bits, int Degree, int Columns>
+struct ArrangedMatmul {
+  using Tiles = StreamedTiles<T, Rows, 1, Degree>;
+  static constexpr int rows = Rows, columns = Columns, lanes = Tiles::lanes, depth = Tiles::depth;
+  static constexpr int box_depth = swizzle_bytes / static_cast<int>(sizeof(T)), boxes = depth / box_depth;
+  // A word of weights has so many elements, and a thread so many words of each column in a step: every fourth one, as
+  // those of a quad are neighbours. Pair number i of word number w is the thread's pair number w * pairs + i.
+  static constexpr int unit = 32 / Bits, pairs = unit / 2, units = lanes / unit, products = depth / 16;
+  // A stage of weights has 128 bytes of each column, which is so many steps; one of the left operand is a step.
+  static constexpr int steps = swizzle_bytes * 8 / Bits / depth;
+  struct alignas(tile_alignment) Lines {
+    unsigned char bytes[columns * swizzle_bytes];
+  };
+  struct alignas(tile_alignment) Left {
+    T boxes[ArrangedMatmul::boxes][Rows * box_depth];
+  };
+  // Two warpgroups multiply; of the one behind them a thread of each of two waves loads, and the others arrange.
+  static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + warpgroup_threads;
+  static constexpr int arranging_waves = 2, arranging_threads = arranging_waves * wave_size;
+  static constexpr int own_columns = columns / 2, parts = own_columns / 64;  // of a warpgroup
+  static constexpr int loading_registers = 72, multiplying_registers = 216;
+  static constexpr int left_stages = 3;
+  using RawRing = TilePipeline<Left, left_stages + 1, 1>;
+  using LeftRing = TilePipeline<Left, left_stages, arranging_threads>;
+  using Sums = ClusterSums<Rows, columns>;
+  using Results = ClusterResults<columns, multiplying_threads>;
+  static constexpr std::int64_t available = 226 * 1024 - RawRing::shared() - LeftRing::shared();
+  static constexpr int fitting_stages = static_cast<int>((available - 1024) / shared_bytes<Lines>(1));
+  static constexpr int stages = fitting_stages < 6 ? fitting_stages : 6;
+  using Ring = TilePipeline<Lines, stages, 1>;
+  // Sums take the place of stages that nobody reads any more.
+  static constexpr std::int64_t shared() { return Ring::shared() + RawRing::shared() + LeftRing::shared() + NamedBarriers<1>::shared(); }
+  static_assert(Sums::shared() <= shared());
+
+  // Some waves: the left operand's stages in the order of depth that the words of weights leave.
+  KGEN_FN static void arrange(RawRing& from, LeftRing& to, int count) {
+    constexpr int all = Rows * 4;  // parts of 32 in depth, of a row each
+    const int thread = thread_index() % arranging_threads;
+    KGEN_NO_UNROLL
+    for (int i = 0; i < count; ++i) {
+      const auto raw = from.read();
+      const auto made = to.fill();
+      KGEN_UNROLL
+      for (int first = 0; first < all; first += arranging_threads) {
+        const int part = first + thread;
+        if (all % arranging_threads == 0 || part < all) arrange_part(*raw, *made.operator->(), part);
+      }
+    }
+  }
+
+  // A warpgroup: sums += those of its columns from `column` on, of which those before `end` are there, over a part of
+  // the depth, in steps. In a stage they stand from `place` on. begin(): behind the first loads of scales.
+  template <class Source, class Begin>
+  KGEN_FN static void multiply(Ring& ring, LeftRing& left, float (&sums)[parts][Rows / 2], const Source& b,
+                               std::int64_t column, std::int64_t end, int place, ClusterDepth part,
+                               const Begin& begin) {
+    constexpr int ahead = 2;  // stages whose scales are on their way
+    using Weights = typename Tiles::template Weights<Source>;
+    using Streamed = typename Weights::Streamed;
+    const int thread = thread_index() % warpgroup_threads;
+    const int own = thread / wave_size * 16 + thread % wave_size / 4;
+    const auto streamed = [&](int number) KGEN_LAMBDA {
+      const std::int64_t at = column + number / 2 * 64 + number % 2 * 8 + own, last = end - 1;
+      return Streamed(b, {part.first * depth, at < last ? at : last}, depth);
+    };
+    const auto each_column = [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
+      return Columns_<Streamed>{{streamed(I)...}};
+    };
+    auto columns = each_column(std::make_integer_sequence<int, 2 * parts>{});
+    Weights next[ahead][steps][parts] = {};
+    const auto load = [&](Weights(&to)[steps][parts], int step) KGEN_LAMBDA {
+      KGEN_UNROLL
+      for (int i = 0; i < steps; ++i) {
+        if (step + i >= part.last) continue;
+        KGEN_UNROLL
+        for (int each = 0; each < 2 * parts; ++each) {
+          columns.of[each].load_single(b, to[i][each / 2].pieces[each % 2]);
+        }
+      }
+    };
+    KGEN_UNROLL
+    for (int i = 0; i < ahead; ++i) load(next[i], part.first + i * steps);
+    begin();
+    KGEN_NO_UNROLL
+    for (int first = part.first; first < part.last; first += ahead * steps) {
+      KGEN_UNROLL
+      for (int i = 0; i < ahead; ++i) {
+        const int step = first + i * steps;
+        if (step >= part.last) continue;
+        const auto stage = ring.read();
+        KGEN_UNROLL
+        for (int each = 0; each < steps; ++each) {
+          if (step + each >= part.last) continue;
+          const auto rows = left.read();
+          KGEN_UNROLL
+          for (int own_part = 0; own_part < parts; ++own_part) {
+            Weights& weights = next[i][each][own_part];
+            take(weights, stage->bytes, place + own_part * 64 + own, each);
+            add_step(sums[own_part], weights, b, *rows);
+          }
+        }
+        load(next[i], step + ahead * steps);
+      }
+    }
+  }
+
+ private:
+  template <class Streamed>
+  struct Columns_ {
+    Streamed of[2 * parts];
+  };
+
+  // Neighbouring threads have neighbouring rows, whose pieces of 16 bytes lie in different banks.
+  KGEN_FN static void arrange_part(const Left& from, Left& to, int part) {
+    constexpr int line = swizzle_bytes / 16, pieces = 4;
+    const int row = part % 8 + part / 32 * 8, group = part / 8 % 4;
+    const int box = group * pieces / line, first = group * pieces % line;
+    const auto at = [&](auto& left, int piece) KGEN_LAMBDA {
+      return left.boxes[box] + (row * line + (first + piece ^ row % 8)) * (16 / static_cast<int>(sizeof(T)));
+    };
+    std::uint32_t words[pieces * 4];
+    Block<16> blocks[pieces];
+    KGEN_UNROLL
+    for (int i = 0; i < pieces; ++i) blocks[i] = load_block<16>(at(from, i), Access{});
+    memcpy(words, blocks, sizeof(words));
+    KGEN_UNROLL
+    for (int i = 0; i < pieces * 4 / pairs; ++i) {
+      std::uint32_t made[pairs];
+      pair(words + i * pairs, made);
+      KGEN_UNROLL
+      for (int each = 0; each < pairs; ++each) blocks[i / 4 * pairs + each].words[i % 4] = made[each];
+    }
+    KGEN_UNROLL
+    for (int i = 0; i < pieces; ++i) store_shared(at(to, i), blocks[i]);
+  }
+  // Neighbours of the left operand as the pairs that a word of weights becomes.
+  KGEN_FN static void pair(const std::uint32_t* words, std::uint32_t (&to)[pairs]) {
+    if constexpr (Degree != 0) {
+      pair_up<unit>(words, to);
+    } else {
+      KGEN_UNROLL
+      for (int i = 0; i < pairs; ++i) to[i] = words[i];
+    }
+  }
+
+  // What a thread has in a step of a stage, of its column that stands at `line` and of the one 8 behind.
+  template <class Weights>
+  KGEN_FN static void take(Weights& to, const unsigned char* lines, int line, int step) {
+    const int word = thread_index() % 4 * 4;
+    KGEN_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const unsigned char* from = lines + (line + i * 8) * swizzle_bytes + word;
+      KGEN_UNROLL
+      for (int piece = 0; piece < units; ++piece) {
+        memcpy(&to.pieces[i].streamed[piece / 4].words[piece % 4], from + ((step * units + piece) ^ line % 8) * 16, 4);
+      }
+    }
+  }
+
+  // Half of the products' left operands, from number `first` on.
+  template <class Weights, class Source, int Count>
+  KGEN_FN static void make(const Weights& weights, const Source& b, int first, std::uint32_t (&to)[Count][4]) {
+    if constexpr (Degree != 0) {
+      using Codes = CodePairs<T, streamed_element_t<Source>>;
+      KGEN_UNROLL
+      for (int i = 0; i < 2 * Count; i += pairs) {
+        const int word = (2 * first + i) / pairs;
+        KGEN_UNROLL
+        for (int column = 0; column < 2; ++column) {
+          std::uint32_t own[pairs];
+          Codes::convert(weights.pieces[column].streamed[word / 4].words[word % 4], own);
+          KGEN_UNROLL
+          for (int each = 0; each < pairs; ++each) to[(i + each) / 2][(i + each) % 2 * 2 + column] = own[each];
+        }
+      }
+    } else {
+      constexpr int part = Tiles::part;
+      KGEN_UNROLL
+      for (int i = 0; i < 2 * Count; i += part / 2) {
+        std::uint32_t words[2][part / 2];
+        weights.convert(b, 4 * first + 2 * i, words);
+        KGEN_UNROLL
+        for (int each = 0; each < part / 2; ++each) {
+          KGEN_UNROLL
+          for (int column = 0; column < 2; ++column) {
+            to[(i + each) / 2][(i + each) % 2 * 2 + column] = words[column][each];
+          }
+        }
+      }
+    }
+  }
+
+  template <class Weights, class Source>
+  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Left& left,
+                                    bool adds) {
+    constexpr int count = products / 2;
+    std::uint32_t tiles[2][count][4];
+    KGEN_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      make(weights, b, half * count, tiles[half]);
+      wgmma_fence();
+      KGEN_UNROLL
+      for (int k = 0; k < count; ++k) {
+        const auto right = boxed_operand<T, Rows, true>(left.boxes[0], (half * count + k) * 16);
+        wgmma<T, Rows, false>(sums, tiles[half][k], right, adds || half + k > 0);
+      }
+      wgmma_commit();
+    }
+  }
+
+  // sums += a step's.
+  template <class Weights, class Source>
+  KGEN_FN static void add_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Left& left) {
+    if constexpr (Degree == 0) {
+      multiply_step(sums, weights, b, left, true);
+      wgmma_wait<0>();
+      settle(sums);
+    } else {
+      using Streamed = typename Weights::Streamed;
+      using Codes = CodePairs<T, streamed_element_t<Source>>;
+      float codes[Rows / 2], totals[Degree == 2 ? Rows / 2 : 1];  // of the left operand's rows by the codes, and by 1
+      if constexpr (Degree == 2) add_rows(totals, left);
+      multiply_step(codes, weights, b, left, false);
+      float offset[2], slope[2];
+      KGEN_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        offset[i] = Degree == 2 ? Streamed::of_code(b, weights.pieces[i], 0) : 0.0f;
+        slope[i] = Streamed::of_code(b, weights.pieces[i], Codes::one) - offset[i];
+      }
+      wgmma_wait<0>();
+      settle(codes);
+      if constexpr (Degree == 2) settle(totals);
+      KGEN_UNROLL
+      for (int i = 0; i < Rows / 2; ++i) {
+        sums[i] = __builtin_fmaf(slope[i / 2 % 2], codes[i], sums[i]);
+        if constexpr (Degree == 2) sums[i] = __builtin_fmaf(offset[i / 2 % 2], totals[i], sums[i]);
+      }
+    }
+  }
+  // Begins totals = the sums of the left operand's rows, in every column.
+  KGEN_FN static void add_rows(float (&totals)[Rows / 2], const Left& left) {
+    constexpr std::uint32_t one = pair_of<T>(1);
+    const std::uint32_t ones[4] = {one, one, one, one};
+    wgmma_fence();
+    KGEN_UNROLL
+    for (int k = 0; k < products; ++k) {
+      wgmma<T, Rows, false>(totals, ones, boxed_operand<T, Rows, true>(left.boxes[0], k * 16), k > 0);
+    }
+  }
+};
+
+// What a block loads of a part of the depth, in steps.
+template <class Matmul, int Products>
+struct ArrangedLoads {
+  StagedLoads<Matmul, Products> from;
+
+  // Of `Count` right operands that share a tile: of each from `column` on.
+  template <int First, int Count>
+  KGEN_FN void load_weights(typename Matmul::Ring& ring, int column, ClusterDepth part) const {
+    constexpr int own = Matmul::columns / Count;
+    KGEN_NO_UNROLL
+    for (int step = part.first; step < part.last; step += Matmul::steps) {
+      const auto stage = ring.fill();
+      KGEN_UNROLL
+      for (int i = 0; i < Count; ++i) {
+        copy_tile(stage->bytes + i * own * swizzle_bytes, from.b[First + i], stage.arrival(),
+                  step / Matmul::steps * swizzle_bytes, column);
+      }
+    }
+  }
+  KGEN_FN void load_left(typename Matmul::RawRing& ring, ClusterDepth part) const {
+    KGEN_NO_UNROLL
+    for (int step = part.first; step < part.last; ++step) {
+      const auto stage = ring.fill();
+      KGEN_UNROLL
+      for (int i = 0; i < Matmul::boxes; ++i) {
+        copy_tile(stage->boxes[i], from.a, stage.arrival(), (step * Matmul::boxes + i) * Matmul::box_depth, 0);
+      }
+    }
+  }
+};
+
+template <class Matmul, class B, class C>
+KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), 1)
+arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_count<B>> loads, B b, C c,
+                       WarpgroupMatmulShape<several_count<B>> shape) {
+  if constexpr (has_warpgroups) {
+    SharedMemory shared;
+    constexpr int multiplying_waves = Matmul::multiplying_threads / wave_size;
+    typename Matmul::Ring ring(shared, multiplying_waves);
+    typename Matmul::RawRing raw(shared, Matmul::arranging_waves);
+    typename Matmul::LeftRing left(shared, multiplying_waves);
+    NamedBarriers<1> read(shared);
+    const int wave = wave_index();
+    const bool multiplies = wave < multiplying_waves;
+    const ClusterDepth of_stages(shape.steps(Matmul::depth * Matmul::steps), shape.blocks);
+    const ClusterDepth part = of_stages.in_parts(Matmul::steps, shape.steps(Matmul::depth));
+    if (!shape.loads_ahead) take_turn();
+    const auto await_turn = [&]() KGEN_LAMBDA {
+      if (shape.loads_ahead) take_turn();  // weights of a model do not wait for what is ahead
+    };
+    const auto compute = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      constexpr int own = Matmul::columns / Count;
+      const int place = thread_index() / warpgroup_threads * Matmul::own_columns;
+      SharedMemory again;
+      const typename Matmul::Sums partial(again);
+      {
+        const ClusterPhase multiplying;
+        if (multiplies) {
+          hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
+          float sums[Matmul::parts][Matmul::rows / 2] = {};
+          const auto multiply = [&](const auto& source, int column) KGEN_LAMBDA {
+            Matmul::multiply(ring, left, sums, source, origin[1] + column, end, place, part, await_turn);
+          };
+          if (Count == 1 || place < own) {
+            multiply(nth<First>(b), place);
+          } else if constexpr (Count > 1) {
+            multiply(nth<First + Count - 1>(b), place - own);
+          }
+          read.wait(0);
+          KGEN_UNROLL
+          for (int i = 0; i < Matmul::parts; ++i) partial.put(sums[i], place + i * 64);
+        } else {
+          hold_registers<Matmul::loading_registers, RegisterShare::less>();
+          const int loading = wave - multiplying_waves - Matmul::arranging_waves;
+          if (loading < 0) {
+            Matmul::arrange(raw, left, part.last - part.first);
+          } else if (loading == 0) {
+            if (is_elected()) loads.template load_weights<First, Count>(ring, static_cast<int>(origin[1]), part);
+          } else {
+            await_turn();
+            if (is_elected()) loads.load_left(raw, part);
+          }
+        }
+      }
+      const ClusterStay adding;
+      if (multiplies) Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+    };
+    at_tile(static_cast<int>(block_index()) / shape.blocks, Matmul::columns, c, shape, compute);
+    if (shape.loads_ahead && wave >= multiplying_waves && wave <= multiplying_waves + Matmul::arranging_waves) {
+      take_turn();
+    }
+  }
+}
+
+// c = a * b for each of b, of at most `Rows` rows: false where device, compiler or where operands lie do not allow it.
+template <class T, int Rows, int Degree, int Columns, class A, class B, class C>
+bool launch_arranged_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
+                            const DeviceLimits& limits, Stream stream) {
+  using Matmul = ArrangedMatmul<T, Rows, element_bits<typename detail::StreamedAlike<B>::element>, Degree, Columns>;
+  const auto kernel = arranged_matmul_kernel<Matmul, B, C>;
+  bool fits = shape.M <= Rows && shape.K % Matmul::depth == 0 && limits.shared_bytes >= Matmul::shared();
+  for_each_of(b, [&]<class Source>(const Source& each) {
+    fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, Matmul::depth, Matmul::depth);
+  });
+  if (!fits || !runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
+  const auto from = staged_loads<T, Matmul>(a, b, c);
+  if (!from) return false;
+  shape.loads_ahead = are_lasting(b);
+  const Grid grid{"arranged_matmul", std::int64_t{shape.tiles} * shape.blocks, Matmul::threads, Matmul::shared(),
+                  shape.blocks};
+  launch_early(grid, stream, kernel, ArrangedLoads<Matmul, several_count<B>>{*from}, b,
+               with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
+  return true;
+}
+
+}  // namespace kgen::gpu
+
+#endif
