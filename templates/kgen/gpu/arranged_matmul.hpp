@@ -108,11 +108,12 @@ struct ArrangedMatmul {
         for (int each = 0; each < steps; ++each) {
           if (step + each >= part.last) continue;
           const auto rows = left.read();
+          const Operands operands(*rows);
           KGEN_UNROLL
           for (int own_part = 0; own_part < parts; ++own_part) {
             Weights& weights = next[i][each][own_part];
             take(weights, stage->bytes, place + own_part * 64 + own, each);
-            add_step(sums[own_part], weights, b, *rows);
+            add_step(sums[own_part], weights, b, operands);
           }
         }
         load(next[i], step + ahead * steps);
@@ -124,6 +125,23 @@ struct ArrangedMatmul {
   template <class Streamed>
   struct Columns_ {
     Streamed of[2 * parts];
+  };
+
+  // A stage of the left operand as the tensor cores are told of it: by what the compiler knows to be the same for all of
+  // a wave, which would be copied there for each product else.
+  class Operands {
+   public:
+    KGEN_FN explicit Operands(const Left& left) : first_(boxed_operand<T, Rows, true>(left.boxes[0], 0)) {
+      const auto lower = static_cast<std::uint32_t>(first_);
+      first_ = first_ >> 32 << 32 | shuffle_from(lower, 0, wave_size, Where::here());
+    }
+    KGEN_FN std::uint64_t operand(int k) const {
+      constexpr int box = box_depth / 16;
+      return moved_descriptor(first_, k / box * Rows * swizzle_bytes + k % box * 32);
+    }
+
+   private:
+    std::uint64_t first_;
   };
 
   // Neighbouring threads have neighbouring rows, whose pieces of 16 bytes lie in different banks.
@@ -207,7 +225,7 @@ struct ArrangedMatmul {
   }
 
   template <class Weights, class Source>
-  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Left& left,
+  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left,
                                     bool adds) {
     constexpr int count = products / 2;
     std::uint32_t tiles[2][count][4];
@@ -217,8 +235,7 @@ struct ArrangedMatmul {
       wgmma_fence();
       KGEN_UNROLL
       for (int k = 0; k < count; ++k) {
-        const auto right = boxed_operand<T, Rows, true>(left.boxes[0], (half * count + k) * 16);
-        wgmma<T, Rows, false>(sums, tiles[half][k], right, adds || half + k > 0);
+        wgmma<T, Rows, false>(sums, tiles[half][k], left.operand(half * count + k), adds || half + k > 0);
       }
       wgmma_commit();
     }
@@ -226,7 +243,7 @@ struct ArrangedMatmul {
 
   // sums += a step's.
   template <class Weights, class Source>
-  KGEN_FN static void add_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Left& left) {
+  KGEN_FN static void add_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left) {
     if constexpr (Degree == 0) {
       multiply_step(sums, weights, b, left, true);
       wgmma_wait<0>();
@@ -254,13 +271,13 @@ struct ArrangedMatmul {
     }
   }
   // Begins totals = the sums of the left operand's rows, in every column.
-  KGEN_FN static void add_rows(float (&totals)[Rows / 2], const Left& left) {
+  KGEN_FN static void add_rows(float (&totals)[Rows / 2], const Operands& left) {
     constexpr std::uint32_t one = pair_of<T>(1);
     const std::uint32_t ones[4] = {one, one, one, one};
     wgmma_fence();
     KGEN_UNROLL
     for (int k = 0; k < products; ++k) {
-      wgmma<T, Rows, false>(totals, ones, boxed_operand<T, Rows, true>(left.boxes[0], k * 16), k > 0);
+      wgmma<T, Rows, false>(totals, ones, left.operand(k), k > 0);
     }
   }
 };
