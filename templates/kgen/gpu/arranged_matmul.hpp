@@ -30,11 +30,17 @@ struct ArrangedMatmul {
   struct alignas(tile_alignment) Left {
     T boxes[ArrangedMatmul::boxes][Rows * box_depth];
   };
-  // Two warpgroups multiply; of the one behind them a thread of each of two waves loads, and the others arrange.
-  static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + warpgroup_threads;
+  // Each warpgroup that multiplies has 64 columns; of the one behind them a thread of each of two waves loads, and the
+  // others arrange.
+  static constexpr int own_columns = 64, multiplying_threads = columns / own_columns * warpgroup_threads;
+  static constexpr int threads = multiplying_threads + warpgroup_threads;
   static constexpr int arranging_waves = 2, arranging_threads = arranging_waves * wave_size;
-  static constexpr int own_columns = columns / 2, parts = own_columns / 64;  // of a warpgroup
-  static constexpr int loading_registers = 72, multiplying_registers = 216;
+  static constexpr bool is_wide = columns > 128;
+  static constexpr int loading_registers = is_wide ? 32 : 104, multiplying_registers = is_wide ? 112 : 200;
+  static constexpr int launch_registers = 65536 / threads / 8 * 8;
+  static_assert(warpgroup_threads * loading_registers + multiplying_threads * multiplying_registers <=
+                    threads * launch_registers,
+                "more than the launch gives: a block would wait for them forever");
   static constexpr int left_stages = 3;
   using RawRing = TilePipeline<Left, left_stages + 1, 1>;
   using LeftRing = TilePipeline<Left, left_stages, arranging_threads>;
@@ -45,8 +51,8 @@ struct ArrangedMatmul {
   static constexpr int stages = fitting_stages < 6 ? fitting_stages : 6;
   using Ring = TilePipeline<Lines, stages, 1>;
   // Sums take the place of stages that nobody reads any more.
-  static constexpr std::int64_t shared() { return Ring::shared() + RawRing::shared() + LeftRing::shared() + NamedBarriers<1>::shared(); }
-  static_assert(Sums::shared() <= shared());
+  static constexpr std::int64_t shared() { return Ring::shared() + RawRing::shared() + LeftRing::shared(); }
+  static_assert(Sums::shared() <= stages * shared_bytes<Lines>(1));
 
   // Some waves: the left operand's stages in the order of depth that the words of weights leave.
   KGEN_FN static void arrange(RawRing& from, LeftRing& to, int count) {
@@ -56,7 +62,7 @@ struct ArrangedMatmul {
     for (int i = 0; i < count; ++i) {
       const auto raw = from.read();
       const auto made = to.fill();
-      KGEN_UNROLL
+      KGEN_NO_UNROLL
       for (int first = 0; first < all; first += arranging_threads) {
         const int part = first + thread;
         if (all % arranging_threads == 0 || part < all) arrange_part(*raw, *made.operator->(), part);
@@ -67,66 +73,42 @@ struct ArrangedMatmul {
   // A warpgroup: sums += those of its columns from `column` on, of which those before `end` are there, over a part of
   // the depth, in steps. In a stage they stand from `place` on. begin(): behind the first loads of scales.
   template <class Source, class Begin>
-  KGEN_FN static void multiply(Ring& ring, LeftRing& left, float (&sums)[parts][Rows / 2], const Source& b,
+  KGEN_FN static void multiply(Ring& ring, LeftRing& left, float (&sums)[Rows / 2], const Source& b,
                                std::int64_t column, std::int64_t end, int place, ClusterDepth part,
                                const Begin& begin) {
-    constexpr int ahead = 2;  // stages whose scales are on their way
+    constexpr int ahead = 2;  // steps whose scales are on their way
     using Weights = typename Tiles::template Weights<Source>;
-    using Streamed = typename Weights::Streamed;
     const int thread = thread_index() % warpgroup_threads;
     const int own = thread / wave_size * 16 + thread % wave_size / 4;
-    const auto streamed = [&](int number) KGEN_LAMBDA {
-      const std::int64_t at = column + number / 2 * 64 + number % 2 * 8 + own, last = end - 1;
-      return Streamed(b, {part.first * depth, at < last ? at : last}, depth);
-    };
-    const auto each_column = [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
-      return Columns_<Streamed>{{streamed(I)...}};
-    };
-    auto columns = each_column(std::make_integer_sequence<int, 2 * parts>{});
-    Weights next[ahead][steps][parts] = {};
-    const auto load = [&](Weights(&to)[steps][parts], int step) KGEN_LAMBDA {
+    const std::int64_t last = end - 1, at = column + own;
+    typename Weights::Streamed columns[] = {{b, {part.first * depth, at < last ? at : last}, depth},
+                                            {b, {part.first * depth, at + 8 < last ? at + 8 : last}, depth}};
+    Weights next[ahead] = {};
+    const auto load = [&](Weights& to, int step) KGEN_LAMBDA {
+      if (step >= part.last) return;
       KGEN_UNROLL
-      for (int i = 0; i < steps; ++i) {
-        if (step + i >= part.last) continue;
-        KGEN_UNROLL
-        for (int each = 0; each < 2 * parts; ++each) {
-          columns.of[each].load_single(b, to[i][each / 2].pieces[each % 2]);
-        }
-      }
+      for (int i = 0; i < 2; ++i) columns[i].load_single(b, to.pieces[i]);
     };
     KGEN_UNROLL
-    for (int i = 0; i < ahead; ++i) load(next[i], part.first + i * steps);
+    for (int i = 0; i < ahead; ++i) load(next[i], part.first + i);
     begin();
+    typename Ring::Reading stage;
     KGEN_NO_UNROLL
-    for (int first = part.first; first < part.last; first += ahead * steps) {
+    for (int first = part.first; first < part.last; first += ahead) {
       KGEN_UNROLL
       for (int i = 0; i < ahead; ++i) {
-        const int step = first + i * steps;
+        const int step = first + i;
         if (step >= part.last) continue;
-        const auto stage = ring.read();
-        KGEN_UNROLL
-        for (int each = 0; each < steps; ++each) {
-          if (step + each >= part.last) continue;
-          const auto rows = left.read();
-          const Operands operands(*rows);
-          KGEN_UNROLL
-          for (int own_part = 0; own_part < parts; ++own_part) {
-            Weights& weights = next[i][each][own_part];
-            take(weights, stage->bytes, place + own_part * 64 + own, each);
-            add_step(sums[own_part], weights, b, operands);
-          }
-        }
-        load(next[i], step + ahead * steps);
+        if (i % steps == 0) stage = ring.read();
+        const auto rows = left.read();
+        take(next[i], stage->bytes, place + own, i % steps);
+        add_step(sums, next[i], b, Operands(*rows));
+        load(next[i], step + ahead);
       }
     }
   }
 
  private:
-  template <class Streamed>
-  struct Columns_ {
-    Streamed of[2 * parts];
-  };
-
   // A stage of the left operand as the tensor cores are told of it: by what the compiler knows to be the same for all of
   // a wave, which would be copied there for each product else.
   class Operands {
@@ -152,20 +134,23 @@ struct ArrangedMatmul {
     const auto at = [&](auto& left, int piece) KGEN_LAMBDA {
       return left.boxes[box] + (row * line + (first + piece ^ row % 8)) * (16 / static_cast<int>(sizeof(T)));
     };
-    std::uint32_t words[pieces * 4];
     Block<16> blocks[pieces];
     KGEN_UNROLL
     for (int i = 0; i < pieces; ++i) blocks[i] = load_block<16>(at(from, i), Access{});
-    memcpy(words, blocks, sizeof(words));
     KGEN_UNROLL
-    for (int i = 0; i < pieces * 4 / pairs; ++i) {
-      std::uint32_t made[pairs];
-      pair(words + i * pairs, made);
+    for (int i = 0; i < pieces; ++i) {
+      Block<16> made;
       KGEN_UNROLL
-      for (int each = 0; each < pairs; ++each) blocks[i / 4 * pairs + each].words[i % 4] = made[each];
+      for (int word = 0; word < 4; ++word) {  // of the thread of a quad
+        const int number = (i / pairs * 4 + word) * pairs;  // of a word of weights' first pair
+        std::uint32_t words[pairs], own[pairs];
+        KGEN_UNROLL
+        for (int each = 0; each < pairs; ++each) words[each] = blocks[(number + each) / 4].words[(number + each) % 4];
+        pair(words, own);
+        made.words[word] = own[i % pairs];
+      }
+      store_shared(at(to, i), made);
     }
-    KGEN_UNROLL
-    for (int i = 0; i < pieces; ++i) store_shared(at(to, i), blocks[i]);
   }
   // Neighbours of the left operand as the pairs that a word of weights becomes.
   KGEN_FN static void pair(const std::uint32_t* words, std::uint32_t (&to)[pairs]) {
@@ -224,20 +209,23 @@ struct ArrangedMatmul {
     }
   }
 
+  // Multiplies half of a step after the other, whose left operands have the same registers.
   template <class Weights, class Source>
-  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left,
-                                    bool adds) {
+  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b,
+                                    const Operands& left, bool adds) {
     constexpr int count = products / 2;
-    std::uint32_t tiles[2][count][4];
     KGEN_UNROLL
     for (int half = 0; half < 2; ++half) {
-      make(weights, b, half * count, tiles[half]);
+      std::uint32_t tiles[count][4];
+      make(weights, b, half * count, tiles);
       wgmma_fence();
       KGEN_UNROLL
       for (int k = 0; k < count; ++k) {
-        wgmma<T, Rows, false>(sums, tiles[half][k], left.operand(half * count + k), adds || half + k > 0);
+        wgmma<T, Rows, false>(sums, tiles[k], left.operand(half * count + k), adds || half + k > 0);
       }
       wgmma_commit();
+      wgmma_wait<0>();
+      settle(sums);
     }
   }
 
@@ -246,8 +234,6 @@ struct ArrangedMatmul {
   KGEN_FN static void add_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left) {
     if constexpr (Degree == 0) {
       multiply_step(sums, weights, b, left, true);
-      wgmma_wait<0>();
-      settle(sums);
     } else {
       using Streamed = typename Weights::Streamed;
       using Codes = CodePairs<T, streamed_element_t<Source>>;
@@ -260,8 +246,6 @@ struct ArrangedMatmul {
         offset[i] = Degree == 2 ? Streamed::of_code(b, weights.pieces[i], 0) : 0.0f;
         slope[i] = Streamed::of_code(b, weights.pieces[i], Codes::one) - offset[i];
       }
-      wgmma_wait<0>();
-      settle(codes);
       if constexpr (Degree == 2) settle(totals);
       KGEN_UNROLL
       for (int i = 0; i < Rows / 2; ++i) {
@@ -323,7 +307,6 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
     typename Matmul::Ring ring(shared, multiplying_waves);
     typename Matmul::RawRing raw(shared, Matmul::arranging_waves);
     typename Matmul::LeftRing left(shared, multiplying_waves);
-    NamedBarriers<1> read(shared);
     const int wave = wave_index();
     const bool multiplies = wave < multiplying_waves;
     const ClusterDepth of_stages(shape.steps(Matmul::depth * Matmul::steps), shape.blocks);
@@ -334,14 +317,14 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
     };
     const auto compute = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       constexpr int own = Matmul::columns / Count;
-      const int place = thread_index() / warpgroup_threads * Matmul::own_columns;
+      const int place = thread_index() / warpgroup_threads * Matmul::own_columns;  // of this warpgroup's columns
       SharedMemory again;
       const typename Matmul::Sums partial(again);
       {
         const ClusterPhase multiplying;
         if (multiplies) {
           hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
-          float sums[Matmul::parts][Matmul::rows / 2] = {};
+          float sums[Matmul::rows / 2] = {};
           const auto multiply = [&](const auto& source, int column) KGEN_LAMBDA {
             Matmul::multiply(ring, left, sums, source, origin[1] + column, end, place, part, await_turn);
           };
@@ -350,9 +333,8 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
           } else if constexpr (Count > 1) {
             multiply(nth<First + Count - 1>(b), place - own);
           }
-          read.wait(0);
-          KGEN_UNROLL
-          for (int i = 0; i < Matmul::parts; ++i) partial.put(sums[i], place + i * 64);
+          ring.drain();
+          partial.put(sums, place);
         } else {
           hold_registers<Matmul::loading_registers, RegisterShare::less>();
           const int loading = wave - multiplying_waves - Matmul::arranging_waves;
