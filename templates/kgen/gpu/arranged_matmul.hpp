@@ -1,17 +1,60 @@
 // The products of staged_matmul.hpp of more rows: warpgroups take what they made of 64 columns' weights from their
 // registers, and the left operand from shared memory. The copy engine brings both, so far ahead that memory is never
-// waited for. Weights lie there as in memory, and each thread takes the words of its two columns from there, so that
-// a thread has neighbours in depth where the tensor cores want them of a quad; the order of depth in which that leaves
-// them is the left operand's once some waves have arranged its stages. Tiles share the depth among the blocks of a
-// cluster, and their sums meet where stages were.
+// waited for. Weights lie there as in memory, and a thread takes the words of its two columns that it needs of every
+// four: so it has neighbours in depth where the tensor cores want them of a quad. The order of depth in which that
+// leaves them is the left operand's, once a kernel has arranged that in memory set aside for the call. Tiles share the
+// depth among the blocks of a cluster, and their sums meet where stages were.
 #pragma once
 
 #include "kgen/gpu/cluster_sums.hpp"
+#include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/staged_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
+
+// How a word of weights' elements follow each other as pairs that the tensor cores multiply: neighbours or, by codes,
+// what is half a word apart.
+template <int Bits, bool Paired>
+struct WordOrder {
+  // A word has so many elements, and a thread so many words of 32 elements. A quad has four words behind each other.
+  static constexpr int unit = 32 / Bits, pairs = unit / 2, units = 32 / unit;
+
+  // 32 neighbours of the left operand, of which a quad has pair number i of each word in piece i of 16 bytes.
+  KGEN_FN static void arrange(const Block<16> (&from)[4], Block<16> (&to)[4]) {
+    KGEN_UNROLL
+    for (int word = 0; word < 16 / pairs; ++word) {
+      std::uint32_t words[pairs], own[pairs];
+      KGEN_UNROLL
+      for (int i = 0; i < pairs; ++i) words[i] = from[(word * pairs + i) / 4].words[(word * pairs + i) % 4];
+      if constexpr (Paired) {
+        pair_up<unit>(words, own);
+      } else {
+        memcpy(own, words, sizeof(own));
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < pairs; ++i) to[word / 4 * pairs + i].words[word % 4] = own[i];
+    }
+  }
+};
+
+inline constexpr int arranging_threads = 128;
+template <class Order, class T>
+KGEN_GLOBAL(arranging_threads, 1)
+arrange_kernel(View<const T, 2> a, T* to, Positions<2> positions, std::uint32_t count) {
+  take_turn(true);
+  const auto number = static_cast<std::uint32_t>(block_index() * arranging_threads + thread_index());
+  if (number >= count) return;
+  const Index<2> place = positions(number);  // row, and 32 elements of it
+  const T* from = a.data() + place[0] * a.stride(0) + place[1] * 32;
+  Block<16> blocks[4], arranged[4];
+  KGEN_UNROLL
+  for (int i = 0; i < 4; ++i) blocks[i] = load_constant<16>(from + i * 8);
+  Order::arrange(blocks, arranged);
+  KGEN_UNROLL
+  for (int i = 0; i < 4; ++i) store_global(to + std::int64_t{number} * 32 + i * 8, arranged[i]);
+}
 
 // Rows: of the left operand. Bits: of an element of what is streamed. Degree: StreamedTiles'. Columns: of a tile.
 template <class T, int Rows, int Bits, int Degree, int Columns>
@@ -19,9 +62,8 @@ struct ArrangedMatmul {
   using Tiles = StreamedTiles<T, Rows, 1, Degree>;
   static constexpr int rows = Rows, columns = Columns, lanes = Tiles::lanes, depth = Tiles::depth;
   static constexpr int box_depth = swizzle_bytes / static_cast<int>(sizeof(T)), boxes = depth / box_depth;
-  // A word of weights has so many elements, and a thread so many words of each column in a step: every fourth one, as
-  // those of a quad are neighbours. Pair number i of word number w is the thread's pair number w * pairs + i.
-  static constexpr int unit = 32 / Bits, pairs = unit / 2, units = lanes / unit, products = depth / 16;
+  using Order = WordOrder<Bits, Degree != 0>;
+  static constexpr int pairs = Order::pairs, products = depth / 16;
   // A stage of weights has 128 bytes of each column, which is so many steps; one of the left operand is a step.
   static constexpr int steps = swizzle_bytes * 8 / Bits / depth;
   struct alignas(tile_alignment) Lines {
@@ -30,45 +72,26 @@ struct ArrangedMatmul {
   struct alignas(tile_alignment) Left {
     T boxes[ArrangedMatmul::boxes][Rows * box_depth];
   };
-  // Each warpgroup that multiplies has 64 columns; of the one behind them a thread of each of two waves loads, and the
-  // others arrange.
+  // Each warpgroup that multiplies has 64 columns; of the one behind them a thread of each of two waves loads.
   static constexpr int own_columns = 64, multiplying_threads = columns / own_columns * warpgroup_threads;
   static constexpr int threads = multiplying_threads + warpgroup_threads;
-  static constexpr int arranging_waves = 2, arranging_threads = arranging_waves * wave_size;
   static constexpr bool is_wide = columns > 128;
   static constexpr int loading_registers = is_wide ? 32 : 104, multiplying_registers = is_wide ? 112 : 200;
   static constexpr int launch_registers = 65536 / threads / 8 * 8;
   static_assert(warpgroup_threads * loading_registers + multiplying_threads * multiplying_registers <=
                     threads * launch_registers,
                 "more than the launch gives: a block would wait for them forever");
-  static constexpr int left_stages = 3;
-  using RawRing = TilePipeline<Left, left_stages + 1, 1>;
-  using LeftRing = TilePipeline<Left, left_stages, arranging_threads>;
+  static constexpr int left_stages = 5;
+  using LeftRing = TilePipeline<Left, left_stages, 1>;
   using Sums = ClusterSums<Rows, columns>;
   using Results = ClusterResults<columns, multiplying_threads>;
-  static constexpr std::int64_t available = 226 * 1024 - RawRing::shared() - LeftRing::shared();
+  static constexpr std::int64_t available = 226 * 1024 - LeftRing::shared();
   static constexpr int fitting_stages = static_cast<int>((available - 1024) / shared_bytes<Lines>(1));
   static constexpr int stages = fitting_stages < 6 ? fitting_stages : 6;
   using Ring = TilePipeline<Lines, stages, 1>;
   // Sums take the place of stages that nobody reads any more.
-  static constexpr std::int64_t shared() { return Ring::shared() + RawRing::shared() + LeftRing::shared(); }
+  static constexpr std::int64_t shared() { return Ring::shared() + LeftRing::shared(); }
   static_assert(Sums::shared() <= stages * shared_bytes<Lines>(1));
-
-  // Some waves: the left operand's stages in the order of depth that the words of weights leave.
-  KGEN_FN static void arrange(RawRing& from, LeftRing& to, int count) {
-    constexpr int all = Rows * 4;  // parts of 32 in depth, of a row each
-    const int thread = thread_index() % arranging_threads;
-    KGEN_NO_UNROLL
-    for (int i = 0; i < count; ++i) {
-      const auto raw = from.read();
-      const auto made = to.fill();
-      KGEN_NO_UNROLL
-      for (int first = 0; first < all; first += arranging_threads) {
-        const int part = first + thread;
-        if (all % arranging_threads == 0 || part < all) arrange_part(*raw, *made.operator->(), part);
-      }
-    }
-  }
 
   // A warpgroup: sums += those of its columns from `column` on, of which those before `end` are there, over a part of
   // the depth, in steps. In a stage they stand from `place` on. begin(): behind the first loads of scales.
@@ -126,42 +149,6 @@ struct ArrangedMatmul {
     std::uint64_t first_;
   };
 
-  // Neighbouring threads have neighbouring rows, whose pieces of 16 bytes lie in different banks.
-  KGEN_FN static void arrange_part(const Left& from, Left& to, int part) {
-    constexpr int line = swizzle_bytes / 16, pieces = 4;
-    const int row = part % 8 + part / 32 * 8, group = part / 8 % 4;
-    const int box = group * pieces / line, first = group * pieces % line;
-    const auto at = [&](auto& left, int piece) KGEN_LAMBDA {
-      return left.boxes[box] + (row * line + (first + piece ^ row % 8)) * (16 / static_cast<int>(sizeof(T)));
-    };
-    Block<16> blocks[pieces];
-    KGEN_UNROLL
-    for (int i = 0; i < pieces; ++i) blocks[i] = load_block<16>(at(from, i), Access{});
-    KGEN_UNROLL
-    for (int i = 0; i < pieces; ++i) {
-      Block<16> made;
-      KGEN_UNROLL
-      for (int word = 0; word < 4; ++word) {  // of the thread of a quad
-        const int number = (i / pairs * 4 + word) * pairs;  // of a word of weights' first pair
-        std::uint32_t words[pairs], own[pairs];
-        KGEN_UNROLL
-        for (int each = 0; each < pairs; ++each) words[each] = blocks[(number + each) / 4].words[(number + each) % 4];
-        pair(words, own);
-        made.words[word] = own[i % pairs];
-      }
-      store_shared(at(to, i), made);
-    }
-  }
-  // Neighbours of the left operand as the pairs that a word of weights becomes.
-  KGEN_FN static void pair(const std::uint32_t* words, std::uint32_t (&to)[pairs]) {
-    if constexpr (Degree != 0) {
-      pair_up<unit>(words, to);
-    } else {
-      KGEN_UNROLL
-      for (int i = 0; i < pairs; ++i) to[i] = words[i];
-    }
-  }
-
   // What a thread has in a step of a stage, of its column that stands at `line` and of the one 8 behind.
   template <class Weights>
   KGEN_FN static void take(Weights& to, const unsigned char* lines, int line, int step) {
@@ -170,8 +157,8 @@ struct ArrangedMatmul {
     for (int i = 0; i < 2; ++i) {
       const unsigned char* from = lines + (line + i * 8) * swizzle_bytes + word;
       KGEN_UNROLL
-      for (int piece = 0; piece < units; ++piece) {
-        memcpy(&to.pieces[i].streamed[piece / 4].words[piece % 4], from + ((step * units + piece) ^ line % 8) * 16, 4);
+      for (int piece = 0; piece < Order::units; ++piece) {
+        memcpy(&to.pieces[i].streamed[piece / 4].words[piece % 4], from + ((step * Order::units + piece) ^ line % 8) * 16, 4);
       }
     }
   }
@@ -285,7 +272,7 @@ struct ArrangedLoads {
       }
     }
   }
-  KGEN_FN void load_left(typename Matmul::RawRing& ring, ClusterDepth part) const {
+  KGEN_FN void load_left(typename Matmul::LeftRing& ring, ClusterDepth part) const {
     KGEN_NO_UNROLL
     for (int step = part.first; step < part.last; ++step) {
       const auto stage = ring.fill();
@@ -305,7 +292,6 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
     SharedMemory shared;
     constexpr int multiplying_waves = Matmul::multiplying_threads / wave_size;
     typename Matmul::Ring ring(shared, multiplying_waves);
-    typename Matmul::RawRing raw(shared, Matmul::arranging_waves);
     typename Matmul::LeftRing left(shared, multiplying_waves);
     const int wave = wave_index();
     const bool multiplies = wave < multiplying_waves;
@@ -337,14 +323,11 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
           partial.put(sums, place);
         } else {
           hold_registers<Matmul::loading_registers, RegisterShare::less>();
-          const int loading = wave - multiplying_waves - Matmul::arranging_waves;
-          if (loading < 0) {
-            Matmul::arrange(raw, left, part.last - part.first);
-          } else if (loading == 0) {
+          if (wave == multiplying_waves) {
             if (is_elected()) loads.template load_weights<First, Count>(ring, static_cast<int>(origin[1]), part);
-          } else {
+          } else if (wave == multiplying_waves + 1) {
             await_turn();
-            if (is_elected()) loads.load_left(raw, part);
+            if (is_elected()) loads.load_left(left, part);
           }
         }
       }
@@ -352,9 +335,7 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
       if (multiplies) Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
     };
     at_tile(static_cast<int>(block_index()) / shape.blocks, Matmul::columns, c, shape, compute);
-    if (shape.loads_ahead && wave >= multiplying_waves && wave <= multiplying_waves + Matmul::arranging_waves) {
-      take_turn();
-    }
+    if (!multiplies && wave != multiplying_waves + 1) await_turn();
   }
 }
 
@@ -369,8 +350,14 @@ bool launch_arranged_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulS
     fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, Matmul::depth, Matmul::depth);
   });
   if (!fits || !runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
-  const auto from = staged_loads<T, Matmul>(a, b, c);
+  const Workspace memory(shape.M * shape.K * static_cast<std::int64_t>(sizeof(T)), stream);
+  T* arranged = reinterpret_cast<T*>(memory.data());
+  const auto from = staged_loads<T, Matmul>(View<const T, 2>(arranged, Index<2>{shape.M, shape.K}), b, c);
   if (!from) return false;
+  const std::int64_t count = shape.M * (shape.K / 32);
+  launch_early({"arrange", (count + arranging_threads - 1) / arranging_threads, arranging_threads}, stream,
+               arrange_kernel<typename Matmul::Order, T>, a, arranged, Positions<2>({shape.M, shape.K / 32}),
+               static_cast<std::uint32_t>(count));
   shape.loads_ahead = are_lasting(b);
   const Grid grid{"arranged_matmul", std::int64_t{shape.tiles} * shape.blocks, Matmul::threads, Matmul::shared(),
                   shape.blocks};
