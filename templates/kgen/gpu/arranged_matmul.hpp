@@ -72,15 +72,10 @@ struct ArrangedMatmul {
   struct alignas(tile_alignment) Left {
     T boxes[ArrangedMatmul::boxes][Rows * box_depth];
   };
-  // Each warpgroup that multiplies has 64 columns; of the one behind them a thread of each of two waves loads.
-  static constexpr int own_columns = 64, multiplying_threads = columns / own_columns * warpgroup_threads;
-  static constexpr int threads = multiplying_threads + warpgroup_threads;
-  static constexpr bool is_wide = columns > 128;
-  static constexpr int loading_registers = is_wide ? 32 : 104, multiplying_registers = is_wide ? 112 : 200;
-  static constexpr int launch_registers = 65536 / threads / 8 * 8;
-  static_assert(warpgroup_threads * loading_registers + multiplying_threads * multiplying_registers <=
-                    threads * launch_registers,
-                "more than the launch gives: a block would wait for them forever");
+  // Two warpgroups multiply; of the one behind them a thread of each of two waves loads.
+  static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + warpgroup_threads;
+  static constexpr int own_columns = columns / 2, parts = own_columns / 64;  // of a warpgroup
+  static constexpr int loading_registers = 72, multiplying_registers = 216;
   static constexpr int left_stages = 5;
   using LeftRing = TilePipeline<Left, left_stages, 1>;
   using Sums = ClusterSums<Rows, columns>;
@@ -96,42 +91,66 @@ struct ArrangedMatmul {
   // A warpgroup: sums += those of its columns from `column` on, of which those before `end` are there, over a part of
   // the depth, in steps. In a stage they stand from `place` on. begin(): behind the first loads of scales.
   template <class Source, class Begin>
-  KGEN_FN static void multiply(Ring& ring, LeftRing& left, float (&sums)[Rows / 2], const Source& b,
+  KGEN_FN static void multiply(Ring& ring, LeftRing& left, float (&sums)[parts][Rows / 2], const Source& b,
                                std::int64_t column, std::int64_t end, int place, ClusterDepth part,
                                const Begin& begin) {
-    constexpr int ahead = 2;  // steps whose scales are on their way
+    constexpr int ahead = 2;  // stages whose scales are on their way
     using Weights = typename Tiles::template Weights<Source>;
+    using Streamed = typename Weights::Streamed;
     const int thread = thread_index() % warpgroup_threads;
     const int own = thread / wave_size * 16 + thread % wave_size / 4;
-    const std::int64_t last = end - 1, at = column + own;
-    typename Weights::Streamed columns[] = {{b, {part.first * depth, at < last ? at : last}, depth},
-                                            {b, {part.first * depth, at + 8 < last ? at + 8 : last}, depth}};
-    Weights next[ahead] = {};
-    const auto load = [&](Weights& to, int step) KGEN_LAMBDA {
-      if (step >= part.last) return;
+    const auto streamed = [&](int number) KGEN_LAMBDA {
+      const std::int64_t at = column + number / 2 * 64 + number % 2 * 8 + own, last = end - 1;
+      return Streamed(b, {part.first * depth, at < last ? at : last}, depth);
+    };
+    const auto each_column = [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
+      return Columns_<Streamed>{{streamed(I)...}};
+    };
+    auto columns = each_column(std::make_integer_sequence<int, 2 * parts>{});
+    Weights next[ahead][steps][parts] = {};
+    const auto load = [&](Weights(&to)[steps][parts], int step) KGEN_LAMBDA {
       KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) columns[i].load_single(b, to.pieces[i]);
+      for (int i = 0; i < steps; ++i) {
+        if (step + i >= part.last) continue;
+        KGEN_UNROLL
+        for (int each = 0; each < 2 * parts; ++each) {
+          columns.of[each].load_single(b, to[i][each / 2].pieces[each % 2]);
+        }
+      }
     };
     KGEN_UNROLL
-    for (int i = 0; i < ahead; ++i) load(next[i], part.first + i);
+    for (int i = 0; i < ahead; ++i) load(next[i], part.first + i * steps);
     begin();
-    typename Ring::Reading stage;
     KGEN_NO_UNROLL
-    for (int first = part.first; first < part.last; first += ahead) {
+    for (int first = part.first; first < part.last; first += ahead * steps) {
       KGEN_UNROLL
       for (int i = 0; i < ahead; ++i) {
-        const int step = first + i;
+        const int step = first + i * steps;
         if (step >= part.last) continue;
-        if (i % steps == 0) stage = ring.read();
-        const auto rows = left.read();
-        take(next[i], stage->bytes, place + own, i % steps);
-        add_step(sums, next[i], b, Operands(*rows));
-        load(next[i], step + ahead);
+        const auto stage = ring.read();
+        KGEN_UNROLL
+        for (int each = 0; each < steps; ++each) {
+          if (step + each >= part.last) continue;
+          const auto rows = left.read();
+          const Operands operands(*rows);
+          KGEN_UNROLL
+          for (int own_part = 0; own_part < parts; ++own_part) {
+            Weights& weights = next[i][each][own_part];
+            take(weights, stage->bytes, place + own_part * 64 + own, each);
+            add_step(sums[own_part], weights, b, operands);
+          }
+        }
+        load(next[i], step + ahead * steps);
       }
     }
   }
 
  private:
+  template <class Streamed>
+  struct Columns_ {
+    Streamed of[2 * parts];
+  };
+
   // A stage of the left operand as the tensor cores are told of it: by what the compiler knows to be the same for all of
   // a wave, which would be copied there for each product else.
   class Operands {
@@ -196,23 +215,20 @@ struct ArrangedMatmul {
     }
   }
 
-  // Multiplies half of a step after the other, whose left operands have the same registers.
   template <class Weights, class Source>
-  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b,
-                                    const Operands& left, bool adds) {
+  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left,
+                                    bool adds) {
     constexpr int count = products / 2;
+    std::uint32_t tiles[2][count][4];
     KGEN_UNROLL
     for (int half = 0; half < 2; ++half) {
-      std::uint32_t tiles[count][4];
-      make(weights, b, half * count, tiles);
+      make(weights, b, half * count, tiles[half]);
       wgmma_fence();
       KGEN_UNROLL
       for (int k = 0; k < count; ++k) {
-        wgmma<T, Rows, false>(sums, tiles[k], left.operand(half * count + k), adds || half + k > 0);
+        wgmma<T, Rows, false>(sums, tiles[half][k], left.operand(half * count + k), adds || half + k > 0);
       }
       wgmma_commit();
-      wgmma_wait<0>();
-      settle(sums);
     }
   }
 
@@ -221,6 +237,8 @@ struct ArrangedMatmul {
   KGEN_FN static void add_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left) {
     if constexpr (Degree == 0) {
       multiply_step(sums, weights, b, left, true);
+      wgmma_wait<0>();
+      settle(sums);
     } else {
       using Streamed = typename Weights::Streamed;
       using Codes = CodePairs<T, streamed_element_t<Source>>;
@@ -233,6 +251,8 @@ struct ArrangedMatmul {
         offset[i] = Degree == 2 ? Streamed::of_code(b, weights.pieces[i], 0) : 0.0f;
         slope[i] = Streamed::of_code(b, weights.pieces[i], Codes::one) - offset[i];
       }
+      wgmma_wait<0>();
+      settle(codes);
       if constexpr (Degree == 2) settle(totals);
       KGEN_UNROLL
       for (int i = 0; i < Rows / 2; ++i) {
@@ -310,7 +330,7 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
         const ClusterPhase multiplying;
         if (multiplies) {
           hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
-          float sums[Matmul::rows / 2] = {};
+          float sums[Matmul::parts][Matmul::rows / 2] = {};
           const auto multiply = [&](const auto& source, int column) KGEN_LAMBDA {
             Matmul::multiply(ring, left, sums, source, origin[1] + column, end, place, part, await_turn);
           };
@@ -320,7 +340,8 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
             multiply(nth<First + Count - 1>(b), place - own);
           }
           ring.drain();
-          partial.put(sums, place);
+          KGEN_UNROLL
+          for (int i = 0; i < Matmul::parts; ++i) partial.put(sums[i], place + i * 64);
         } else {
           hold_registers<Matmul::loading_registers, RegisterShare::less>();
           if (wave == multiplying_waves) {
@@ -339,31 +360,53 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
   }
 }
 
-// c = a * b for each of b, of at most `Rows` rows: false where device, compiler or where operands lie do not allow it.
 template <class T, int Rows, int Degree, int Columns, class A, class B, class C>
 bool launch_arranged_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                             const DeviceLimits& limits, Stream stream) {
   using Matmul = ArrangedMatmul<T, Rows, element_bits<typename detail::StreamedAlike<B>::element>, Degree, Columns>;
   const auto kernel = arranged_matmul_kernel<Matmul, B, C>;
-  bool fits = shape.M <= Rows && shape.K % Matmul::depth == 0 && limits.shared_bytes >= Matmul::shared();
+  bool fits = shape.K % Matmul::depth == 0 && limits.shared_bytes >= Matmul::shared();
   for_each_of(b, [&]<class Source>(const Source& each) {
     fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, Matmul::depth, Matmul::depth);
   });
   if (!fits || !runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
   const Workspace memory(shape.M * shape.K * static_cast<std::int64_t>(sizeof(T)), stream);
   T* arranged = reinterpret_cast<T*>(memory.data());
-  const auto from = staged_loads<T, Matmul>(View<const T, 2>(arranged, Index<2>{shape.M, shape.K}), b, c);
-  if (!from) return false;
-  const std::int64_t count = shape.M * (shape.K / 32);
-  launch_early({"arrange", (count + arranging_threads - 1) / arranging_threads, arranging_threads}, stream,
-               arrange_kernel<typename Matmul::Order, T>, a, arranged, Positions<2>({shape.M, shape.K / 32}),
-               static_cast<std::uint32_t>(count));
+  const auto loads = staged_loads<T, Matmul>(View<const T, 2>(arranged, Index<2>{shape.M, shape.K}), b, c);
+  if (!loads) return false;
+  const std::int64_t parts = shape.M * (shape.K / Matmul::lanes);
+  launch_early({"arrange", (parts + arranging_threads - 1) / arranging_threads, arranging_threads}, stream,
+               arrange_kernel<typename Matmul::Order, T>, a, arranged, Positions<2>({shape.M, shape.K / Matmul::lanes}),
+               static_cast<std::uint32_t>(parts));
   shape.loads_ahead = are_lasting(b);
   const Grid grid{"arranged_matmul", std::int64_t{shape.tiles} * shape.blocks, Matmul::threads, Matmul::shared(),
                   shape.blocks};
-  launch_early(grid, stream, kernel, ArrangedLoads<Matmul, several_count<B>>{*from}, b,
+  launch_early(grid, stream, kernel, ArrangedLoads<Matmul, several_count<B>>{*loads}, b,
                with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
   return true;
+}
+
+// c = a * b for each of b, of at most 64 rows: false where device, compiler or where operands lie do not allow it.
+template <class T, int Degree, class A, class B, class C>
+bool arranged_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                     const DeviceLimits& limits, Stream stream) {
+  if (shape.M > 64) return false;
+  const auto launch = [&]<int Columns>(const auto& own) {
+    return shape.M <= 32 ? launch_arranged_matmul<T, 32, Degree, Columns>(a, b, c, own, limits, stream)
+                         : launch_arranged_matmul<T, 64, Degree, Columns>(a, b, c, own, limits, stream);
+  };
+  if constexpr (Degree != 2 && several_count<B> <= 2) {  // others find no registers there
+    const auto wide = staged_shape<B, 256>(c, shape, limits);
+    const bool pays = pays_wide_tiles(shape, wide, limits);
+    if (pays && launch.template operator()<256>(wide)) return true;
+  }
+  return launch.template operator()<128>(shape);
+}
+
+// Whether that takes less time than stages (tests/bench/FEW_BITS.md): of up to 32 rows by codes alone.
+template <int Degree, class Shape>
+bool pays_arranging(const Shape& shape) {
+  return shape.M > (Degree == 1 ? 16 : 32);
 }
 
 }  // namespace kgen::gpu

@@ -146,8 +146,7 @@ struct ClusterResults {
     const Own share = partial.template share<Own::of_row>(rows_left, blocks);
     const auto add = [&](auto& sums, int count, const auto& rows, const auto& places)
                          KGEN_LAMBDA { partial.add(sums, count, rows, places, blocks); };
-    // Few rows have no more for a thread, and more threads no registers.
-    constexpr int at_once = Sums::rows <= 16 || Threads > 2 * warpgroup_threads ? 2 : 4;
+    constexpr int at_once = Sums::rows <= 16 ? 2 : 4;  // few rows have no more for a thread
     constexpr int own = Columns / static_cast<int>(sizeof...(I));
     emit_added<Whole, own, at_once, typename Sums::Sum>(add, c, origin, static_cast<int>(extents[1]),
                                                         {share.first, share.end, thread_index(), Threads}, products);
