@@ -141,14 +141,27 @@ TEST_CASE("staged products: what does not lie so is refused") {
 }
 
 TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by codes", T, KGEN_TYPES((bf16), f16)) {
-  check<T>(33, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");
-  check<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "warpgroup_streamed_matmul x2");
-  check<T, double, 1>(39, Weights<i4>(1152, 24, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
-  check<T, double, 1>(63, Weights<Codes>(640, 260, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
-  check<T, double, 2>(51, Weights<i4>(256, 129, 128, 1).offset(), "warpgroup_streamed_matmul x2");
-  check<T, double, 2>(64, Weights<Codes>(512, 20, 128, 1).offset(), "warpgroup_streamed_matmul x2");
-  check<T>(33, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "warpgroup_streamed_matmul x1");
-  check<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "warpgroup_streamed_matmul x4");
+  check<T>(33, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");  // groups shorter than a step
+  check<T>(40, Weights<u4>(256, 130, 64, 1).grouped(), "warpgroup_streamed_matmul x4");
+  check<T>(64, Weights<f8e4m3>(1024, 136, 64, 1).grouped(), "warpgroup_streamed_matmul x4");
+  check<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "arrange x2, arranged_matmul x2");
+  check<T, double, 1>(17, Weights<i4>(256, 20, 128, 1).grouped(), "arrange x2, arranged_matmul x1");
+  check<T, double, 1>(39, Weights<i4>(1152, 24, 128, 1).grouped(), "arrange x11, arranged_matmul x2");
+  check<T, double, 1>(63, Weights<Codes>(640, 260, 128, 1).grouped(), "arrange x10, arranged_matmul x3");
+  check<T, double, 2>(51, Weights<i4>(256, 129, 128, 1).offset(), "arrange x4, arranged_matmul x2");
+  check<T, double, 2>(64, Weights<Codes>(512, 20, 128, 1).offset(), "arrange x8, arranged_matmul x1");
+  check<T>(33, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "arrange x3, arranged_matmul x1");
+  check<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "arrange x16, arranged_matmul x4");
+}
+
+TEST_CASE_TEMPLATE("arranged products: tiles of 256 columns where they take fewer rounds", T, KGEN_TYPES((bf16), f16)) {
+  const auto multiply = [](const auto& a, const auto& right, const auto& c) {
+    simt::device().multiprocessors = 1;
+    matmul<any_layout, any_rows, 96, 256, 13, 1>(a, right, c);
+  };
+  check_product<double, T>(35, Weights<i4>(640, 260, 128, 1).grouped(), "arrange x6, arranged_matmul x3", multiply);
+  check_product<double, T>(20, Weights<i4>(384, 200, 128, 1).grouped(), "arrange x2, arranged_matmul x1", multiply);
+  check_product<T, T>(64, Weights<f8e4m3>(384, 130, 128, 1).grouped(), "arrange x6, arranged_matmul x1", multiply);
 }
 
 TEST_CASE("streamed products: of many rows, they are made in memory once") {

@@ -151,8 +151,8 @@ struct ArrangedMatmul {
     Streamed of[2 * parts];
   };
 
-  // A stage of the left operand as the tensor cores are told of it: by what the compiler knows to be the same for all of
-  // a wave, which would be copied there for each product else.
+  // A stage of the left operand as the tensor cores are told of it: by what the compiler knows to be the same for all
+  // of a wave. Else it brings a product's description to where that is read once the one before has been.
   class Operands {
    public:
     KGEN_FN explicit Operands(const Left& left) : first_(boxed_operand<T, Rows, true>(left.boxes[0], 0)) {
@@ -177,7 +177,8 @@ struct ArrangedMatmul {
       const unsigned char* from = lines + (line + i * 8) * swizzle_bytes + word;
       KGEN_UNROLL
       for (int piece = 0; piece < Order::units; ++piece) {
-        memcpy(&to.pieces[i].streamed[piece / 4].words[piece % 4], from + ((step * Order::units + piece) ^ line % 8) * 16, 4);
+        const int at = (step * Order::units + piece) ^ line % 8;
+        memcpy(&to.pieces[i].streamed[piece / 4].words[piece % 4], from + at * 16, 4);
       }
     }
   }
@@ -216,8 +217,8 @@ struct ArrangedMatmul {
   }
 
   template <class Weights, class Source>
-  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left,
-                                    bool adds) {
+  KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b,
+                                    const Operands& left, bool adds) {
     constexpr int count = products / 2;
     std::uint32_t tiles[2][count][4];
     KGEN_UNROLL
