@@ -216,11 +216,12 @@ struct ArrangedMatmul {
     }
   }
 
+  // Begins sums += a step's product, or without `adds` sums = that, half of it while the other half is converted.
+  using OwnTiles = std::uint32_t[2][products / 2][4];  // of a thread, which the tensor cores read until they are done
   template <class Weights, class Source>
   KGEN_FN static void multiply_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b,
-                                    const Operands& left, bool adds) {
+                                    const Operands& left, OwnTiles& tiles, bool adds) {
     constexpr int count = products / 2;
-    std::uint32_t tiles[2][count][4];
     KGEN_UNROLL
     for (int half = 0; half < 2; ++half) {
       make(weights, b, half * count, tiles[half]);
@@ -236,16 +237,19 @@ struct ArrangedMatmul {
   // sums += a step's.
   template <class Weights, class Source>
   KGEN_FN static void add_step(float (&sums)[Rows / 2], const Weights& weights, const Source& b, const Operands& left) {
+    OwnTiles tiles;
     if constexpr (Degree == 0) {
-      multiply_step(sums, weights, b, left, true);
+      multiply_step(sums, weights, b, left, tiles, true);
       wgmma_wait<0>();
       settle(sums);
     } else {
       using Streamed = typename Weights::Streamed;
       using Codes = CodePairs<T, streamed_element_t<Source>>;
+      [[maybe_unused]] constexpr std::uint32_t one = pair_of<T>(1);
       float codes[Rows / 2], totals[Degree == 2 ? Rows / 2 : 1];  // of the left operand's rows by the codes, and by 1
-      if constexpr (Degree == 2) add_rows(totals, left);
-      multiply_step(codes, weights, b, left, false);
+      const std::uint32_t ones[4] = {one, one, one, one};
+      if constexpr (Degree == 2) add_rows(totals, ones, left);
+      multiply_step(codes, weights, b, left, tiles, false);
       float offset[2], slope[2];
       KGEN_UNROLL
       for (int i = 0; i < 2; ++i) {
@@ -263,9 +267,7 @@ struct ArrangedMatmul {
     }
   }
   // Begins totals = the sums of the left operand's rows, in every column.
-  KGEN_FN static void add_rows(float (&totals)[Rows / 2], const Operands& left) {
-    constexpr std::uint32_t one = pair_of<T>(1);
-    const std::uint32_t ones[4] = {one, one, one, one};
+  KGEN_FN static void add_rows(float (&totals)[Rows / 2], const std::uint32_t (&ones)[4], const Operands& left) {
     wgmma_fence();
     KGEN_UNROLL
     for (int k = 0; k < products; ++k) {
@@ -404,10 +406,13 @@ bool arranged_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulSh
   return launch.template operator()<128>(shape);
 }
 
-// Whether that takes less time than stages (tests/bench/FEW_BITS.md): of up to 32 rows by codes alone.
+// Whether that takes less time than stages or, of more than 32 rows, warpgroups with loads of their own, by an H200
+// (tests/bench/FEW_BITS.md): of up to 32 rows by codes alone. Few weights are over before what another kernel takes.
 template <int Degree, class Shape>
 bool pays_arranging(const Shape& shape) {
-  return shape.M > (Degree == 1 ? 16 : 32);
+  std::int64_t columns = 0;
+  for (const std::int64_t N : shape.N) columns += N;
+  return shape.M > (Degree == 1 ? 16 : 32) && columns * shape.K >= std::int64_t{shape.M <= 32 ? 6 : 10} << 20;
 }
 
 }  // namespace kgen::gpu
