@@ -39,6 +39,7 @@ struct WordOrder {
   }
 };
 
+// 32 elements of a row of the left operand for each thread.
 inline constexpr int arranging_threads = 128;
 template <class Order, class T>
 KGEN_GLOBAL(arranging_threads, 1)
@@ -104,7 +105,7 @@ struct ArrangedMatmul {
       return Streamed(b, {part.first * depth, at < last ? at : last}, depth);
     };
     const auto each_column = [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
-      return Columns_<Streamed>{{streamed(I)...}};
+      return OwnColumns<Streamed>{{streamed(I)...}};
     };
     auto columns = each_column(std::make_integer_sequence<int, 2 * parts>{});
     Weights next[ahead][steps][parts] = {};
@@ -147,7 +148,7 @@ struct ArrangedMatmul {
 
  private:
   template <class Streamed>
-  struct Columns_ {
+  struct OwnColumns {
     Streamed of[2 * parts];
   };
 
@@ -363,6 +364,7 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
   }
 }
 
+// False where device, compiler or where operands lie do not allow it.
 template <class T, int Rows, int Degree, int Columns, class A, class B, class C>
 bool launch_arranged_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                             const DeviceLimits& limits, Stream stream) {
@@ -395,8 +397,10 @@ bool arranged_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulSh
                      const DeviceLimits& limits, Stream stream) {
   if (shape.M > 64) return false;
   const auto launch = [&]<int Columns>(const auto& own) {
-    return shape.M <= 32 ? launch_arranged_matmul<T, 32, Degree, Columns>(a, b, c, own, limits, stream)
-                         : launch_arranged_matmul<T, 64, Degree, Columns>(a, b, c, own, limits, stream);
+    if constexpr (Degree == 1) {
+      if (shape.M <= 32) return launch_arranged_matmul<T, 32, Degree, Columns>(a, b, c, own, limits, stream);
+    }
+    return launch_arranged_matmul<T, 64, Degree, Columns>(a, b, c, own, limits, stream);
   };
   if constexpr (Degree != 2 && several_count<B> <= 2) {  // others find no registers there
     const auto wide = staged_shape<B, 256>(c, shape, limits);
@@ -412,7 +416,8 @@ template <int Degree, class Shape>
 bool pays_arranging(const Shape& shape) {
   std::int64_t columns = 0;
   for (const std::int64_t N : shape.N) columns += N;
-  return shape.M > (Degree == 1 ? 16 : 32) && columns * shape.K >= std::int64_t{shape.M <= 32 ? 6 : 10} << 20;
+  const std::int64_t least = Degree == 2 ? 2 : shape.M <= 32 ? 6 : 10;
+  return shape.M > (Degree == 1 ? 16 : 32) && columns * shape.K >= least << 20;
 }
 
 }  // namespace kgen::gpu
