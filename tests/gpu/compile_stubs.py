@@ -30,7 +30,8 @@ REGISTERS = {
                "skinny_matmul_kernel": 168,  # of 160 or 288 threads, one or two blocks a multiprocessor
                "staged_matmul_kernel": 200,  # of 320 threads, one block a multiprocessor
                "persistent_matmul_kernel": 128,  # of 512 threads, one block a multiprocessor
-               "warpgroup_streamed_matmul_kernel": 168, "block_scaled_matmul_kernel": 168,  # of 384
+               "arranged_matmul_kernel": 168, "warpgroup_streamed_matmul_kernel": 168,  # of 384 threads
+               "block_scaled_matmul_kernel": 168,  # of 384
                "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
                "vector_matmul_kernel": 128,  # of 256 threads, two blocks a multiprocessor
                "line_matmul_kernel": 168,  # of 128 or 256 threads, one to three blocks a multiprocessor
@@ -53,6 +54,8 @@ SPILLED = {"warpgroup_matmul_kernel": 8, "tall_matmul_kernel": 8, "block_scaled_
 # Where what a prologue reads of two operands is on its way beside the sums, ptxas saves ten registers; where both operands
 # are floats of 8 bits that are converted on their way, twenty-six.
 SPILLED |= {"wave_matmul_kernel": 108}
+# Where zero points are read beside scales, of three right operands.
+SPILLED |= {"arranged_matmul_kernel": 32}
 # At the ends of memory, where elements are read one by one.
 SPILLED |= {"few_rows_matmul_kernel": 36, "wave_batched_matmul_kernel": 8}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with

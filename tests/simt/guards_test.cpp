@@ -259,7 +259,7 @@ std::vector<Case> cases() {
         const auto q = random_tensor<i4>(Index<2>{24, 1280}, 3);
         const View<const i4, 2> down = q.view().permute<1, 0>();
         const Scaled b{down, scale.view().broadcast_to(down.shape())};
-        Tensor<float, 2> c(Index<2>{72, 24});
+        Tensor<float, 2> c(Index<2>{138, 24});
         matmul(a.view().slice<0>(0, 3), b, c.view().slice<0>(0, 3));
         matmul(a.view(), b, c.view().slice<0>(3, 33));                   // by warpgroups
         matmul<any_layout, any_rows, 96, 256, 13, 1>(a.view(), b, c.view().slice<0>(36, 33));  // and by codes
@@ -269,6 +269,11 @@ std::vector<Case> cases() {
         const gpu::DeviceLimits limits = gpu::device_limits({});
         const auto shape = gpu::staged_shape<Scaled>(of_few, *gpu::streamed_shape(few, b, of_few), limits);
         gpu::staged_matmul<bf16, 0>(few, b, of_few, shape, limits, {});
+        const View<const bf16, 2> all = a.view();
+        const auto by_elements = c.view().slice<0>(72, 33), by_codes = c.view().slice<0>(105, 33);
+        const auto of_all = gpu::staged_shape<Scaled>(by_codes, *gpu::streamed_shape(all, b, by_codes), limits);
+        gpu::arranged_matmul<bf16, 0>(all, b, by_elements, of_all, limits, {});
+        gpu::arranged_matmul<bf16, 1>(all, b, by_codes, of_all, limits, {});
 #endif
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
@@ -510,6 +515,7 @@ Guards guards_declared() {
                                              "square_matmul.hpp",
                                              "wide_matmul.hpp",
                                              "streamed_matmul.hpp",
+                                             "arranged_matmul.hpp",
                                              "staged_matmul.hpp",
                                              "persistent_matmul.hpp",
                                              "persistent_tiles.hpp",

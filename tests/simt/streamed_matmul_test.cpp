@@ -36,6 +36,22 @@ void check_staged(std::int64_t M, const auto& b, int blocks) {
       [](const auto& a, const auto& right, const auto& c) { CHECK(multiply_in_stages<T, Degree>(a, right, c)); });
 }
 
+template <class T, int Degree, class B>
+bool multiply_arranged(const auto& a, const B& b, const auto& c) {
+  const gpu::DeviceLimits limits = gpu::device_limits({});
+  const auto shape = gpu::staged_shape<B>(c, *gpu::streamed_shape(a, b, c), limits);
+  return gpu::arranged_matmul<T, Degree>(a, b, c, shape, limits, {});
+}
+
+// With its left operand arranged, however small it is.
+template <class T, class Exact = T, int Degree = 0>
+void check_arranged(std::int64_t M, const auto& b, const std::string& blocks, int multiprocessors = 0) {
+  check_product<Exact, T>(M, b, "arrange x" + blocks, [&](const auto& a, const auto& right, const auto& c) {
+    if (multiprocessors > 0) simt::device().multiprocessors = multiprocessors;
+    CHECK(multiply_arranged<T, Degree>(a, right, c));
+  });
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below and beyond a step's", T,
@@ -149,6 +165,35 @@ TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by co
   check<T, double, 2>(64, Weights<Codes>(512, 20, 128, 1).offset(), "warpgroup_streamed_matmul x2");
   check<T>(33, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "warpgroup_streamed_matmul x1");
   check<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "warpgroup_streamed_matmul x4");
+}
+
+TEST_CASE_TEMPLATE("arranged products: rows, columns, groups and depths below and beyond a stage's", T,
+                   KGEN_TYPES((bf16), f16)) {
+  check_arranged<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "2, arranged_matmul x2");
+  check_arranged<T, double, 1>(9, Weights<i4>(256, 20, 128, 1).grouped(), "1, arranged_matmul x1");
+  check_arranged<T, double, 1>(32, Weights<i4>(1152, 24, 128, 1).grouped(), "9, arranged_matmul x2");
+  check_arranged<T, double, 1>(63, Weights<Codes>(640, 260, 128, 1).grouped(), "10, arranged_matmul x3");
+  check_arranged<T, double, 2>(51, Weights<i4>(256, 129, 256, 1).offset(), "4, arranged_matmul x2");
+  check_arranged<T, double, 2>(64, Weights<Codes>(512, 20, 128, 1).offset(), "8, arranged_matmul x1");
+  check_arranged<T>(33, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "3, arranged_matmul x1");
+  check_arranged<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "16, arranged_matmul x4");
+}
+
+TEST_CASE_TEMPLATE("arranged products: tiles of 256 columns where they take fewer rounds", T, KGEN_TYPES((bf16), f16)) {
+  check_arranged<T, double, 1>(35, Weights<i4>(640, 260, 128, 1).grouped(), "6, arranged_matmul x3", 1);
+  check_arranged<T, double, 1>(20, Weights<i4>(384, 200, 128, 1).grouped(), "2, arranged_matmul x1", 1);
+  check_arranged<T>(64, Weights<f8e4m3>(384, 130, 128, 1).grouped(), "6, arranged_matmul x1", 1);
+}
+
+TEST_CASE("arranged products: what does not lie so is refused") {
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{40, 192}, 1), many(Index<2>{65, 128}, 1), whole(Index<2>{40, 128}, 1);
+  Tensor<float, 2> c(Index<2>{40, 8}), more(Index<2>{65, 8});
+  const Weights<i4> shorter(192, 8, 64, 1), grouped(128, 8, 64, 1), b(128, 8, 128, 1);
+  CHECK_FALSE(multiply_arranged<bf16, 0>(a.view(), shorter.grouped(), c.view()));      // not whole steps
+  CHECK_FALSE(multiply_arranged<bf16, 0>(whole.view(), grouped.grouped(), c.view()));  // groups shorter than a step
+  CHECK_FALSE(multiply_arranged<bf16, 0>(many.view(), b.grouped(), more.view()));
+  CHECK(multiply_arranged<bf16, 0>(whole.view(), b.grouped(), c.view()));
 }
 
 TEST_CASE("streamed products: of many rows, they are made in memory once") {

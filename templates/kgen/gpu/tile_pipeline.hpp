@@ -126,8 +126,8 @@ class TilePipeline {
     const int slot = next();
     return Reading(stages_[slot], empty_[slot]);
   }
-  // By a block's filling thread at last, where there are several blocks: until all stages are free, others of the
-  // cluster arrive here, and the block stays.
+  // At last, until all stages are free: by a block's filling thread where there are several blocks, of which others
+  // arrive here, and the block stays; or by threads that read, before they put something else where stages were.
   KGEN_FN void drain() {
     KGEN_NO_UNROLL
     for (int i = 0; i < Stages; ++i) {

@@ -4,6 +4,7 @@
 // blocks of a cluster, and their sums meet, as those of skinny_matmul.hpp.
 #pragma once
 
+#include "kgen/gpu/arranged_matmul.hpp"
 #include "kgen/gpu/cluster_sums.hpp"
 #include "kgen/gpu/persistent_matmul.hpp"
 #include "kgen/gpu/staged_matmul.hpp"
@@ -308,6 +309,7 @@ bool streamed_matmul_of_degree(const A& a, const B& b, const C& c, const Shape& 
   if constexpr (StreamedAlike<B>::value) {
     const DeviceLimits limits = device_limits(stream);
     const auto staged = staged_shape<B>(c, shape, limits);
+    if (pays_arranging<Degree>(shape) && arranged_matmul<T, Degree>(a, b, c, staged, limits, stream)) return true;
     if (shape.M > 32) return warpgroup_streamed_matmul<T, Degree>(a, b, c, staged, limits, stream);
     constexpr int bits = element_bits<typename StreamedAlike<B>::element>;
     if constexpr (Degree != 0 || bits == 8) {
