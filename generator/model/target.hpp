@@ -24,8 +24,6 @@ struct Prices {
   std::int64_t division = 16;  // a division or a square root,
   std::int64_t function = 32;  // or any other function
   std::int64_t launch = 0;     // of one more stub, however small
-  // Of what is read again from a cache, while a kernel waits for memory: as many as take the time of one of memory's.
-  std::int64_t cached_for_one = 1;
 };
 inline constexpr std::int64_t bits_of_byte = 8;
 

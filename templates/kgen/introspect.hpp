@@ -61,8 +61,7 @@
 //
 // KGEN_ROWS(result, "times") or KGEN_ROWS(result, "times", "condition"): where the condition may hold, the epilogue may
 // use numbers that a row program makes of a row of other memory for each row of the result (kgen/row_state.hpp). The
-// kernel makes those of each row up to so many times, while other loads of its are on their way; or once, by a launch
-// ahead of its own, where that takes less time. Of several the first counts whose condition may hold; where none does,
+// kernel makes those of each row up to so many times, once where a launch of its own does. Of several the first counts whose condition may hold; where none does,
 // or there is none, a stub of its own makes them.
 //
 // KGEN_STATISTICS(result, "condition"): where the condition may hold, a row program may make numbers of each row of

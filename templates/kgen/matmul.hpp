@@ -26,9 +26,9 @@ namespace kgen {
 // fast where that is matrices in memory. Else they are of 64 x 64, without matrix cores. But a prologue of b that reads
 // weights of few bits down their columns is evaluated on Hopper once: with few rows of a on the way to the
 // tensor cores, with more of them in memory set aside for that. An epilogue is evaluated once for each result; numbers
-// of rows that it uses are made ahead, or on Hopper, where rows are few and not one alone, once for each 128 columns,
-// while the right operands come. Statistics of c's rows are made of its tiles on Hopper where they have 128 rows and
-// whole vectors of short elements; else, and where blocks share the depth of tiles, of c in memory by a launch behind.
+// of rows that it uses are made by a launch ahead. Statistics of c's rows are made of its tiles on Hopper where they
+// have 128 rows and whole vectors of short elements; else, and where blocks share the depth of tiles, of c in memory by
+// a launch behind.
 // Right, MostRows: what is known of the operands (kgen/known_product.hpp). TileM: the least rows of c that a thread of
 // the CPU computes at a time; TileN: its columns. LeastBits: how many bits of mantissa are kept at least of what is
 // multiplied, and of sums over a depth of 256: with 13, tensor cores may multiply floats of 8 bits; with 10, those of

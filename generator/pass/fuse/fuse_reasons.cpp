@@ -39,7 +39,7 @@ std::string row_state_reason(const FuseFacts& facts, const Group& group) {
   const Node& root = facts.graph().nodes[group.root];
   const auto times = row_evaluations(facts.scope(root), group.epilogues.front().results.front() % root.outputs.size(),
                                      roots_of(group));
-  const std::string made = fmt::format("{} makes it of each row for its epilogue", root.kernel->name);
+  const std::string made = fmt::format("the stub of {} makes it of each row for the epilogue", root.kernel->name);
   const std::int64_t most = times ? times->range(facts.ranges()).high : 1;
   return most == 1 ? made : fmt::format("{}, up to {} times over", made, most);
 }

@@ -185,14 +185,13 @@ class Joining {
       const Node& root = graph_.nodes[host.roots.front()];
       times = *row_evaluations(facts_.scope(root), epilogue.results.front() % root.outputs.size(), host.roots);
     }
+    if (times == Dim(1)) return {};
     const DimRanges& ranges = facts_.ranges();
     const Dim again = element_count(group_.loop, bits + work) * times;
-    if (again.range(ranges).low <= prices.launch * prices.cached_for_one) return {};
+    if (again.range(ranges).low <= prices.launch) return {};
     joined_.pays = false;
-    const std::int64_t most = times.range(ranges).high;
-    return fmt::format("{} would go over each row{}, at least {} bytes in all, which takes longer than {}",
-                       graph_.nodes[host.roots.front()].kernel->name,
-                       most == 1 ? "" : fmt::format(" up to {} times", most),
+    return fmt::format("{} would go over each row up to {} times, at least {} bytes in all, which takes longer than {}",
+                       graph_.nodes[host.roots.front()].kernel->name, times.range(ranges).high,
                        (read * times).range(ranges).low / bits_of_byte,
                        prices.launch > 0 ? "one more launch" : "to go over it once");
   }

@@ -1,5 +1,5 @@
 // Row states: what a row program makes of each row of memory, where nothing but the epilogues of one kernel's call read
-// it, and the kernel's declaration says that it makes such numbers itself (KGEN_ROWS). So the sum of squares behind a
+// it, and the kernel's declaration says that it makes such numbers (KGEN_ROWS). So the sum of squares behind a
 // normalisation needs no stub of its own once the normalisation's factor has moved behind the product.
 #pragma once
 

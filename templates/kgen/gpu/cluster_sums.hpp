@@ -23,8 +23,6 @@ struct PieceShare {
     const int all = rows * of_row, begin = cluster_rank() * each, first = begin < all ? begin : all;
     return {first, first + each < all ? first + each : all};
   }
-  KGEN_FN int first_row() const { return first / of_row; }
-  KGEN_FN int end_row() const { return (end + of_row - 1) / of_row; }
 };
 
 // What the blocks of a cluster have each of a tile's sums, of Rows x Columns: each writes its own to its shared memory,

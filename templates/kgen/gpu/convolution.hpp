@@ -102,8 +102,8 @@ bool tensor_core_convolution(const X& x, const F& filters, const ConvolutionShap
   const PatchOperands<T, A> operands{x, filters, sizes, group};
   if constexpr (!Known::has_many_channels) {
     if (is_narrow(sizes, group, columns / group)) {
-      constexpr std::int64_t later = 2000;  // than is said: few tiles of few channels by the engine
-      const std::int64_t most = narrow_time(sizes, columns) - later;
+      constexpr std::int64_t untold = 2000;  // ns, that few tiles of few channels take by the engine beyond their time
+      const std::int64_t most = narrow_time(sizes, columns) - untold;
       const bool by_engine = group == 1 && leaves_room(sizes, columns, limits) && engine_takes_images(operands);
       if (by_engine && engine_convolution<Known>(operands, out, limits, stream, most)) return true;
       if (convolve_narrow(operands, out, limits, stream)) return true;

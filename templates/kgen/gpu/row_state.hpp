@@ -1,5 +1,5 @@
-// Row states on a GPU, made by a launch ahead of the kernel whose sinks use them. Waves of that kernel's own that made those
-// of their block's rows took longer, of a single row too: they wait for the rows when weights are already there
+// Row states on a GPU, made by a launch ahead of the kernel whose sinks use them. Waves of that kernel's own that made
+// those of their block's rows took longer, of a single row too: they wait for the rows when weights are already there
 // (tests/bench/MATMUL_KERNELS.md).
 #pragma once
 

@@ -519,7 +519,7 @@ inline bool pays_row_tiles(const SkinnyOrder& order, int keys, const DeviceLimit
   return std::int64_t{order.heads} * order.row_tiles <= limits.multiprocessors && keys <= most_keys;
 }
 
-// By blocks of one kind: false where there are many queries, or where device or compiler do not allow it.
+// The same by blocks of one kind.
 template <int Width, class T, bool Small, class Cached, class Rule, class Q, class Mask, class Out>
 bool launch_skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v,
                              const Mask& mask, const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
@@ -543,7 +543,7 @@ bool launch_skinny_attention(const Q& q, const View<const Cached, 4>& k, const V
   const std::optional<TensorMap> key_map = tensor_map<Cached>(*keys), value_map = tensor_map<Cached>(*values);
   if (!key_map || !value_map) return false;
   const int most = std::max(1, static_cast<int>(seen / Attention::stage_keys));
-  order.blocks = blocks_of_keys(order.tiles(), most, limits);
+  order.blocks = Attention::blocks > 1 ? 1 : blocks_of_keys(order.tiles(), most, limits);
   // A second kernel pays where clusters leave most multiprocessors idle, and their blocks have many stages. Clusters
   // that find no room wait for all others.
   constexpr int many = 8;
@@ -563,7 +563,7 @@ bool launch_skinny_attention(const Q& q, const View<const Cached, 4>& k, const V
 }
 
 // Whether many tiles have so few keys that blocks beside each other take less time: on an H200 512 heads of 64 elements
-// and 31 keys took 4.8 us instead of 14.3, and twice as many keys as here as long (tests/bench/ATTENTION.md).
+// took 4.8 us instead of 14.3 with 31 keys, and 35.1 instead of 38.6 with 1024 (tests/bench/ATTENTION.md).
 template <class Rule>
 bool pays_small_blocks(const WarpgroupShape<Rule>& shape, const DeviceLimits& limits) {
   constexpr std::int64_t few = 65536;  // elements of a head's keys
@@ -571,6 +571,7 @@ bool pays_small_blocks(const WarpgroupShape<Rule>& shape, const DeviceLimits& li
          std::int64_t{shape.B} * shape.key_heads > limits.multiprocessors;
 }
 
+// False where there are many queries, or where device or compiler do not allow it.
 template <int Width, class T, class Cached, class Rule, class Q, class Mask, class Out>
 bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
                       const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {

@@ -205,8 +205,9 @@ PatchChoice best_patches(const WarpgroupMatmulShape<1>& shape, std::int64_t step
     // What lines that are missing take, or save, and the ends of tiles that are narrower than they could be.
     const int missing = columns - static_cast<int>(shape.N[0] / across);
     const bool even = BDeep && rows == 256 && tall_columns(shape, columns, steps) < columns;
-    const bool none_come = BDeep && across == 1 && columns <= 128;
-    const int more = even ? -missing : none_come ? 0 : 3 * missing;
+    // Of one tile across none come that are missing; those of more than 128 columns were timed as slower all the same.
+    const bool costs_nothing = BDeep && across == 1 && columns <= 128;
+    const int more = even ? -missing : costs_nothing ? 0 : 3 * missing;
     const int end = each.end + (even && across > 1 ? even_end : 0);
     const TileTime time{columns, each.stage + more, each.crowded_stage + more, each.straddling_stage + more, end};
     const std::int64_t all = time.time(rounds, steps, shape, share, rounds == 1 ? 0 : 1);

@@ -140,13 +140,6 @@ struct WideMatmul {
 
   // How the warpgroups of a cluster's blocks give the parts of a tile to the sink, in turn.
   struct Results {
-    template <int Count>
-    struct Share {  // of rows whose numbers the sink uses: there is no such
-      KGEN_FN static Share of(int, int) { return {}; }
-      KGEN_FN static int first_row() { return 0; }
-      KGEN_FN static int end_row() { return 0; }
-    };
-
     template <int Count, class C, class Shape>
     KGEN_FN static void emit_tile(const Sums& partial, const C& sink, Index<2> origin, std::int64_t end,
                                   const Shape& shape) {
