@@ -95,13 +95,6 @@ class Flattened {
     }
   }
 
-  // Where the View has that position.
-  KGEN_FN Index<V::rank> position(const Index<rank>& at) const {
-    Index<V::rank> result{};
-    split<0, 0, Runs...>(at, result);
-    return result;
-  }
-
  private:
   static consteval int last_run() {
     int run = 0;
@@ -132,6 +125,11 @@ class Flattened {
     if constexpr (sizeof...(Rest) > 0) multiply<Axis + 1, First + Run, Rest...>(extents);
   }
 
+  KGEN_FN Index<V::rank> position(const Index<rank>& at) const {
+    Index<V::rank> result{};
+    split<0, 0, Runs...>(at, result);
+    return result;
+  }
   template <int Axis, int First, int Run, int... Rest>
   KGEN_FN void split(const Index<rank>& at, Index<V::rank>& result) const {
     std::int64_t left = at[Axis];

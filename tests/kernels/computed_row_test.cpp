@@ -26,6 +26,20 @@ struct Scaled {  // (code - zero) * scale
   }
 };
 
+// The same as one may write it: what it reads of scales is where it works out.
+struct ScaledByHand {
+  View<const u4, 2> codes;
+  View<const float, 2> scales;  // [K / group, N]
+  std::int64_t group;
+  KGEN_FN Index<2> shape() const { return codes.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<2> at) const {
+    return Mul::apply(Cast<float>::apply(codes.load<W>(at)), scales.load<W>({at[0] / group, at[1]}));
+  }
+};
+static_assert(cpu::ReadsCodes<Scaled<u4, float>> && cpu::ReadsCodes<Scaled<std::int8_t, bf16>>);
+static_assert(cpu::ReadsCodes<ScaledByHand> && !cpu::ReadsCodes<View<const u4, 2>>);
+
 // Random codes in bytes, of which the first `skipped` are not the matrix's.
 template <class Code, int R>
 struct Codes {
@@ -33,7 +47,7 @@ struct Codes {
   View<const Code, R> view;
 
   Codes(Index<R> shape, std::int64_t row_stride, std::int64_t skipped, std::uint32_t seed)
-      : bytes(static_cast<std::size_t>(bytes_of_elements<Code>(shape[0] * row_stride + skipped) + 16)) {
+      : bytes(static_cast<std::size_t>(bytes_of_elements<Code>(skipped + (shape[0] - 1) * row_stride + shape[R - 1]))) {
     std::mt19937 generator(seed);
     for (std::uint8_t& each : bytes) each = static_cast<std::uint8_t>(generator());
     Index<R> strides = dense_strides(shape);
@@ -80,7 +94,30 @@ TEST_CASE("codes with scales and zero points: every number of rows") {
     check<i4, bf16>(M, 64, 36, 12, 70, 2);
   }
   check<u4, float>(40, 600, 256, 128, 600, 0, 3);
+  check<u4, float>(600, 100, 64, 32, 100, 0, 3);  // whose columns are computed for several tiles of rows
   check<u4, float>(1, 4100, 128, 128, 4100, 0, 2);
+}
+
+TEST_CASE("codes with scales at positions that a functor works out") {
+  for (const std::int64_t M : {1, 5, 17, 600}) {
+    const Codes<u4, 2> codes({48, 70}, 72, 0, 1);
+    const auto scales = random_tensor<float, 2>({4, 70}, 2, -1, 1);
+    const auto a = random_tensor<float, 2>({M, 48}, 3);
+    const ScaledByHand b{codes.view, scales.view(), 12};
+    CHECK(cpu::lies_in_rows(b, 8));
+    Tensor<float, 2> c({M, 70});
+    matmul(a.view(), b, c.view());
+    for_each_position(c.shape, [&](Index<2> at) {
+      double expected = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < 48; ++k) {
+        const double product = element(a.view(), Index<2>{at[0], k}) * element(scales.view(), Index<2>{k / 12, at[1]}) *
+                               static_cast<double>(codes.view.load<1>({k, at[1]}).data);
+        expected += product;
+        magnitude += std::abs(product);
+      }
+      REQUIRE(std::abs(element(c.view(), at) - expected) <= 1e-6 * (magnitude + 1e-30));
+    });
+  }
 }
 
 TEST_CASE_TEMPLATE("codes with scales and zero points: odd columns, depths and beginnings", Code, u4, std::int8_t) {
@@ -93,7 +130,7 @@ TEST_CASE_TEMPLATE("codes with scales and zero points: odd columns, depths and b
   }
 }
 
-TEST_CASE("bytes become integers of 32 bits and floats, whatever order they came in") {
+TEST_CASE("bytes become integers of 32 bits and floats") {
   std::uint8_t bytes[16];
   for (int first = 0; first < 256; ++first) {
     for (int i = 0; i < 16; ++i) bytes[i] = static_cast<std::uint8_t>(first + 17 * i);

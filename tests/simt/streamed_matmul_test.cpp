@@ -185,6 +185,43 @@ TEST_CASE_TEMPLATE("arranged products: tiles of 256 columns where they take fewe
   check_arranged<T>(64, Weights<f8e4m3>(384, 130, 128, 1).grouped(), "6, arranged_matmul x1", 1);
 }
 
+TEST_CASE("arranged products: two jointly in tiles of 256 columns") {
+  Hopper device;
+  simt::device().multiprocessors = 2;
+  const Matrix<bf16> a(Index<2>{35, 512}, 1);
+  const Weights<i4> gate(512, 136, 128, 2), up(512, 136, 128, 3);
+  Tensor<float, 2> gated(Index<2>{35, 136});
+  CHECK(multiply_arranged<bf16, 1>(a.view(), several(gate.grouped(), up.grouped()), Gated{gated.view()}));
+  CHECK(device.take() == "arrange x5, arranged_matmul x2");
+  for_each_position(gated.shape, [&](Index<2> at) {
+    const double value =
+        expected_of<double>(a.view(), gate.grouped(), at) * expected_of<double>(a.view(), up.grouped(), at);
+    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
+}
+
+TEST_CASE("arranged products: taken where many weights pay for another kernel") {
+  const auto pays = []<int Degree>(std::int64_t M, std::int64_t N) {
+    gpu::WarpgroupMatmulShape<2> shape{};
+    shape.M = M;
+    shape.K = 1024;
+    shape.N[0] = N - 1000;
+    shape.N[1] = 1000;
+    return gpu::pays_arranging<Degree>(shape);
+  };
+  constexpr std::int64_t million = 1024;  // columns
+  CHECK_FALSE(pays.operator()<1>(16, 100 * million));
+  CHECK(pays.operator()<1>(17, 6 * million));
+  CHECK_FALSE(pays.operator()<1>(32, 6 * million - 1));
+  CHECK_FALSE(pays.operator()<1>(33, 10 * million - 1));
+  CHECK(pays.operator()<1>(64, 10 * million));
+  CHECK_FALSE(pays.operator()<0>(32, 100 * million));
+  CHECK(pays.operator()<0>(33, 10 * million));
+  CHECK_FALSE(pays.operator()<2>(32, 100 * million));
+  CHECK_FALSE(pays.operator()<2>(33, 2 * million - 1));
+  check<bf16, double, 2>(33, Weights<i4>(1024, 2048, 1024, 1).offset(), "arrange x9, arranged_matmul x16");
+}
+
 TEST_CASE("arranged products: what does not lie so is refused") {
   Hopper device;
   const Matrix<bf16> a(Index<2>{40, 192}, 1), many(Index<2>{65, 128}, 1), whole(Index<2>{40, 128}, 1);
@@ -204,15 +241,18 @@ TEST_CASE("streamed products: of many rows, they are made in memory once") {
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {
   for (const auto& [rows, launches] :
-       {std::pair{6, "streamed_matmul x6"}, {23, "staged_matmul x3"}, {45, "warpgroup_streamed_matmul x3"}}) {
+       {std::pair{6, "streamed_matmul x6"}, {23, "staged_matmul x3"}, {41, "arrange x3, arranged_matmul x3"},
+        {45, "warpgroup_streamed_matmul x3"}}) {
     Hopper device;
     const Matrix<bf16> a(Index<2>{rows, 256}, 1);
-    const Weights<i4> gate(256, 72, 128, 2), up(256, 72, 128, 3), other(256, 24, 64, 4);
+    const Weights<i4> gate(256, 72, 128, 2), up(256, 72, 128, 3), other(256, 24, 128, 4);
     Tensor<float, 2> gated(Index<2>{rows, 72}), y(Index<2>{rows, 24});
     const auto b = several(gate.grouped(), up.grouped(), other.grouped());
     const auto c = several(joint<2>(Gated{gated.view()}), y.view());
     if (rows == 23) {
       CHECK(multiply_in_stages<bf16, 0>(a.view(), b, c));
+    } else if (rows == 41) {
+      CHECK(multiply_arranged<bf16, 0>(a.view(), b, c));
     } else {
       matmul(a.view(), b, c);
     }

@@ -1,7 +1,7 @@
 // Rows of a matrix that a functor works out of codes of few bits, with scales and zero points for groups of the depth:
-// where each of its Views has a row is found once, and that its elements are neighbours the compiler knows then. As
-// Views are, 8 codes of 4 bits took 36 instructions of AVX2, of which 9 made floats of them: each load asked for the
-// stride, for the bit that it begins at, and for a place that it had worked out before.
+// whether its Views have the elements of a row side by side in whole bytes is asked once, and the compiler knows it
+// then. As Views are, 8 codes of 4 bits took 36 instructions of AVX2, of which 9 made floats of them: each load asked
+// for the stride, for the bit that it begins at, and for a place that it had worked out before.
 #pragma once
 
 #include <algorithm>
@@ -32,77 +32,71 @@ inline constexpr bool read_codes<std::tuple<Fields&...>> =
     ((row_element_bits<std::remove_const_t<Fields>> > 0) && ...) &&
     ((row_element_bits<std::remove_const_t<Fields>> <= 8) || ...);
 
-// A functor of a matrix whose fields are all looked at, of which one has elements of at most a byte.
+// A functor of a matrix of whose fields one has elements of at most a byte, and all are numbers or Views.
 template <class S>
 concept ReadsCodes = !is_view<S> && read_codes<decltype(fields_of(std::declval<S&>()))>;
 
-// body(view, at) for each View of the functor that is a matrix, and where it has position `at` of that.
+// body(view) for each View of the functor that has rows.
 template <class S, class Body>
-KGEN_FN void for_each_matrix(S& source, Index<2> at, const Body& body) {
-  for_each_field(source, [&](auto& field) KGEN_LAMBDA {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if constexpr (is_flattened<Field>) {
-      body(field.view, field.position(at));
-    } else if constexpr (is_view<Field>) {
-      if constexpr (Field::rank == 2) body(field, at);
-    }
+void for_each_matrix(S& source, const Body& body) {
+  for_each_view(source, [&](auto& view) {
+    if constexpr (std::remove_cvref_t<decltype(view)>::rank > 0) body(view);
   });
 }
 
-// Whether in each View the elements of a row, from that column on, follow each other in whole bytes.
+inline constexpr int whole_bytes = 8;  // so many elements begin with a byte where the first of them does
+
+// Whether in each View the elements of a row follow each other, and rows begin with a byte, as does that column of one.
 template <ReadsCodes S>
 bool lies_in_rows(const S& source, std::int64_t column) {
-  bool lies = true;
-  for_each_matrix(source, Index<2>{0, column}, [&]<class V>(const V& view, const auto& position) {
-    constexpr int last = V::rank - 1, bits = element_bits<std::remove_const_t<typename V::element_type>>;
-    lies = lies && view.stride(last) == 1 && at_byte(view.data() + element_offset(view.strides(), position));
-    for (int axis = 0; axis < last; ++axis) {
-      lies = lies && (view.extent(axis) == 1 || view.stride(axis) * bits % 8 == 0);
-    }
+  bool lies = column % whole_bytes == 0;
+  for_each_matrix(source, [&]<class T, int R>(const View<T, R>& view) {
+    lies = lies && view.stride(R - 1) == 1 && at_byte(view.data());
+    constexpr int bits = element_bits<std::remove_const_t<T>>;
+    for (int axis = 0; axis < R - 1; ++axis) lies = lies && view.stride(axis) * bits % 8 == 0;
   });
   return lies;
 }
 
-// The functor whose position {0, j} is {row, column + j} of this one, for which that holds.
+// The same functor, for which that holds, as the compiler sees it: by constants, and by which bits are zero. It may be
+// asked for any position, as one that works out another from its own does.
 template <ReadsCodes S>
-KGEN_FN S row_from(const S& source, Index<2> at) {
-  S row = source;
-  for_each_matrix(row, at, [&]<class V>(V& view, const auto& position) KGEN_LAMBDA {
-    auto from = view.data() + element_offset(view.strides(), position);
-    if constexpr (is_packed<std::remove_const_t<typename V::element_type>>) {
-      from = reinterpret_cast<typename V::element_type*>(from.byte());
+KGEN_FN S seen_in_rows(const S& source) {
+  S seen = source;
+  for_each_matrix(seen, []<class T, int R>(View<T, R>& view) KGEN_LAMBDA {
+    auto from = view.data();
+    Index<R> strides = view.strides();
+    if constexpr (is_packed<std::remove_const_t<T>>) {
+      from = reinterpret_cast<T*>(from.byte());
+      for (int axis = 0; axis < R - 1; ++axis) strides[axis] = strides[axis] / 2 * 2;
     }
-    Index<V::rank> strides{};
-    strides[V::rank - 1] = 1;
-    view = V(from, view.shape(), strides);
+    strides[R - 1] = 1;
+    view = View<T, R>(from, view.shape(), strides);
   });
-  return row;
+  return seen;
 }
 
 // step.operator()<W>(k, j, lanes) for what rows of a functor hold from columns.begin to columns.end: up to `Most`
-// lanes, or a register. 16 codes of 4 bits take 21 instructions of AVX2, with their scales and what stores them.
-template <class T, int Most = 16, class S, class Step>
+// lanes at a time, by default what suits the functor.
+template <class T, int Most = 0, class S, class Step>
 KGEN_FN void for_each_computed(const S& source, Range rows, Range columns, const Step& step) {
-  constexpr int together = std::max(1, Most / lanes_of<float>);
-  const S own = source;  // no store changes where it leads to: what finds a row is done once
+  constexpr int together = std::max(1, (Most > 0 ? Most : ReadsCodes<S> ? 16 : 1) / lanes_of<float>);
+  const auto go_over = [&](const S& own, std::int64_t first) KGEN_LAMBDA {
+    for (std::int64_t k = rows.begin; k < rows.end; ++k) {
+      const auto load = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
+        step(k, columns.begin + j, convert<T>(own.template load<W>(Index<2>{k, first + j})));
+      };
+      for_each_lane<together>(0, columns.end - columns.begin, load);
+    }
+  };
   if constexpr (ReadsCodes<S>) {
-    if (lies_in_rows(own, columns.begin)) {
-      for (std::int64_t k = rows.begin; k < rows.end; ++k) {
-        const S row = row_from(own, Index<2>{k, columns.begin});
-        const auto load = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
-          step(k, columns.begin + j, convert<T>(row.template load<W>(Index<2>{0, j})));
-        };
-        for_each_lane<together>(0, columns.end - columns.begin, load);
-      }
-      return;
+    if (lies_in_rows(source, columns.begin)) {
+      const S seen = seen_in_rows(source);  // and no store changes where it leads to
+      return go_over(seen, columns.begin / whole_bytes * whole_bytes);
     }
   }
-  for (std::int64_t k = rows.begin; k < rows.end; ++k) {
-    const auto load = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
-      step(k, j, convert<T>(own.template load<W>(Index<2>{k, j})));
-    };
-    for_each_lane<ReadsCodes<S> ? 1 : together>(columns.begin, columns.end, load);
-  }
+  const S own = source;
+  go_over(own, columns.begin);
 }
 
 // ---- few rows
@@ -111,9 +105,8 @@ KGEN_FN void for_each_computed(const S& source, Range rows, Range columns, const
 // 4096x4096 on a core of an Emerald Rapids: 4 rows 8.0 ms to 4.9, 16 rows 13.9 to 11.2, and 10.3 packed.
 template <class T, class S>
 [[gnu::noinline]] void compute_lines(T* lines, std::int64_t stride, const S& right, Range depth, Range columns) {
-  T* const first = lines - depth.begin * stride - columns.begin;
   const auto store = [&]<int W>(std::int64_t k, std::int64_t j, const Vec<T, W>& lanes) KGEN_LAMBDA {
-    store_lanes(first + k * stride + j, lanes);
+    store_lanes(lines + (k - depth.begin) * stride + (j - columns.begin), lanes);
   };
   for_each_computed<T>(right, depth, columns, store);
 }

@@ -198,8 +198,8 @@ KGEN_FN void for_each_of_row(const S& source, std::int64_t row, Range depth, con
   }
 }
 
-// Of a matrix in memory whose rows lie in one piece, as many panels as are full, which it returns: plain loads and
-// stores. A register that is wider than a panel is stored beyond it, into the row that is written next; so the last
+// As many panels as are full, which it returns. Of what is computed, lanes of one panel at a time. Of a matrix in memory
+// whose rows lie in one piece, plain loads and stores. A register that is wider than a panel is stored beyond it, into the row that is written next; so the last
 // row, behind which the next panel begins, goes element by element, and the last panel, behind which the source may
 // end, is none of them.
 template <int Width, class T, class S>
@@ -228,11 +228,12 @@ std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& 
     return std::max<std::int64_t>(0, whole);
   } else if constexpr (!is_view<S> && !MappedMatrix<S> && Width % lanes == 0) {
     const std::int64_t whole = count / Width;
-    const auto store = [&]<int W>(std::int64_t k, std::int64_t column, const Vec<T, W>& lanes) KGEN_LAMBDA {
+    const auto store = [&]<int W>(std::int64_t k, std::int64_t column, const Vec<T, W>& values) KGEN_LAMBDA {
       static_assert(Width % W == 0);  // all of one panel
       const std::int64_t j = column - first;
-      store_lanes(panels + j / Width * panel_elements + (k - depth.begin) * Width + j % Width, lanes);
+      store_lanes(panels + j / Width * panel_elements + (k - depth.begin) * Width + j % Width, values);
     };
+    if (whole == 0) return 0;
     for_each_computed<T, std::min(Width, 16)>(source, depth, Range{first, first + whole * Width}, store);
     return whole;
   } else {

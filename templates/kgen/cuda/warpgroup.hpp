@@ -293,7 +293,6 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   if constexpr (N == 192) KGEN_WGMMA_DEEP(kind, 192, 96, 96, 97, 98); \
   if constexpr (N == 256) KGEN_WGMMA_DEEP(kind, 256, 128, 128, 129, 130)
 #define KGEN_WGMMA_FROM_OF(type)                                                                      \
-  if constexpr (N == 16) KGEN_WGMMA_FROM(type, 16, 8, "%8, %9, %10, %11", 12, 13, 14);                \
   if constexpr (N == 32) KGEN_WGMMA_FROM(type, 32, 16, "%16, %17, %18, %19", 20, 21, 22);             \
   if constexpr (N == 64) KGEN_WGMMA_FROM(type, 64, 32, "%32, %33, %34, %35", 36, 37, 38);             \
   if constexpr (N == 128) KGEN_WGMMA_FROM(type, 128, 64, "%64, %65, %66, %67", 68, 69, 70);           \
@@ -346,7 +345,7 @@ KGEN_FN void wgmma(std::int32_t (&sums)[N / 2], std::uint64_t a, std::uint64_t b
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::uint64_t b, int adds) {
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
-  static_assert(N == 16 || N == 32 || N == 64 || N == 128 || N == 256);
+  static_assert(N == 32 || N == 64 || N == 128 || N == 256);
   if constexpr (std::is_same_v<T, bf16>) {
     KGEN_WGMMA_FROM_OF("bf16");
   } else {

@@ -1,4 +1,4 @@
-// The products of staged_matmul.hpp of more rows: warpgroups take what they made of 64 columns' weights from their
+// The products of staged_matmul.hpp of more rows and many weights: warpgroups take what they made of 64 columns' weights from their
 // registers, and the left operand from shared memory. The copy engine brings both, so far ahead that memory is never
 // waited for. Weights lie there as in memory, and a thread takes the words of its two columns that it needs of every
 // four: so it has neighbours in depth where the tensor cores want them of a quad. The order of depth in which that
@@ -77,6 +77,10 @@ struct ArrangedMatmul {
   static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + warpgroup_threads;
   static constexpr int own_columns = columns / 2, parts = own_columns / 64;  // of a warpgroup
   static constexpr int loading_registers = 72, multiplying_registers = 216;
+  static constexpr int launch_registers = 65536 / threads / 8 * 8;
+  static_assert(warpgroup_threads * loading_registers + multiplying_threads * multiplying_registers <=
+                    threads * launch_registers,
+                "more than the launch gives: a block would wait for them forever");
   static constexpr int left_stages = 5;
   using LeftRing = TilePipeline<Left, left_stages, 1>;
   using Sums = ClusterSums<Rows, columns>;
@@ -152,8 +156,8 @@ struct ArrangedMatmul {
     Streamed of[2 * parts];
   };
 
-  // A stage of the left operand as the tensor cores are told of it: by what the compiler knows to be the same for all
-  // of a wave. Else it brings a product's description to where that is read once the one before has been.
+  // A stage of the left operand as the tensor cores are told of it, in registers that the compiler knows to be the same
+  // for all of a wave: else it copies each product's description to the same two of these, behind the product before.
   class Operands {
    public:
     KGEN_FN explicit Operands(const Left& left) : first_(boxed_operand<T, Rows, true>(left.boxes[0], 0)) {
@@ -184,7 +188,7 @@ struct ArrangedMatmul {
     }
   }
 
-  // Half of the products' left operands, from number `first` on.
+  // The weights of half of a step's products, from number `first` on.
   template <class Weights, class Source, int Count>
   KGEN_FN static void make(const Weights& weights, const Source& b, int first, std::uint32_t (&to)[Count][4]) {
     if constexpr (Degree != 0) {

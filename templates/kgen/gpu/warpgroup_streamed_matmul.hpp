@@ -304,12 +304,15 @@ bool warpgroup_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatm
 }
 
 namespace detail {
-template <class T, int Degree, class A, class B, class C, class Shape>
+// Arranges: whether arranged_matmul() is asked. What it refuses by codes it refuses by elements.
+template <class T, int Degree, bool Arranges, class A, class B, class C, class Shape>
 bool streamed_matmul_of_degree(const A& a, const B& b, const C& c, const Shape& shape, Stream stream) {
   if constexpr (StreamedAlike<B>::value) {
     const DeviceLimits limits = device_limits(stream);
     const auto staged = staged_shape<B>(c, shape, limits);
-    if (pays_arranging<Degree>(shape) && arranged_matmul<T, Degree>(a, b, c, staged, limits, stream)) return true;
+    if constexpr (Arranges) {
+      if (pays_arranging<Degree>(shape) && arranged_matmul<T, Degree>(a, b, c, staged, limits, stream)) return true;
+    }
     if (shape.M > 32) return warpgroup_streamed_matmul<T, Degree>(a, b, c, staged, limits, stream);
     constexpr int bits = element_bits<typename StreamedAlike<B>::element>;
     if constexpr (Degree != 0 || bits == 8) {
@@ -331,8 +334,8 @@ bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
   constexpr int degree = detail::HasPairs<T, B>::value ? Degree : 0;
   const auto shape = streamed_shape(a, b, c);
   if (!shape) return false;
-  return detail::streamed_matmul_of_degree<T, degree>(a, b, c, *shape, stream) ||
-         (degree != 0 && detail::streamed_matmul_of_degree<T, 0>(a, b, c, *shape, stream));
+  if (detail::streamed_matmul_of_degree<T, degree, true>(a, b, c, *shape, stream)) return true;
+  return degree != 0 && detail::streamed_matmul_of_degree<T, 0, degree == 0>(a, b, c, *shape, stream);
 }
 
 }  // namespace kgen::gpu
