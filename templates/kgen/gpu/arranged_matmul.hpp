@@ -376,7 +376,8 @@ bool launch_arranged_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulS
   const auto kernel = arranged_matmul_kernel<Matmul, B, C>;
   bool fits = shape.K % Matmul::depth == 0 && limits.shared_bytes >= Matmul::shared();
   for_each_of(b, [&]<class Source>(const Source& each) {
-    fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, Matmul::depth, Matmul::depth);
+    using Streamed = StreamedSource<Source, Matmul::lanes>;
+    fits = fits && Streamed::fits(each, Matmul::depth, Matmul::depth) && Streamed::boxed(each, Columns).has_value();
   });
   if (!fits || !runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
   const Workspace memory(shape.M * shape.K * static_cast<std::int64_t>(sizeof(T)), stream);
