@@ -66,8 +66,8 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t length, 
 TEST_CASE("skinny rows: the numbers are made by a launch ahead") {
   check(1, 8, 2040, 2040, 12, "rows, a block each x1, skinny_matmul x8");
   check(2, 8, 64, 64, 1, "rows, a wave each x1, skinny_matmul x1");
-  check(3, 136, 456, 520, 1, "rows, a wave each x1, skinny_matmul x2");
-  check(16, 72, 1096, 264, 8, "rows, a wave each x3, skinny_matmul x6");  // blocks of a cluster store parts of them
+  check(3, 136, 456, 520, 1, "rows, a block each x3, skinny_matmul x2");
+  check(16, 72, 1096, 264, 8, "rows, a block each x16, skinny_matmul x6");  // blocks of a cluster store parts of them
   check(5, 72, 64, 41, 1, "rows, a wave each x1, skinny_matmul x1");      // rows that are no vectors
   check(17, 72, 64, 136, 1, "rows, a wave each x3, skinny_matmul x1");
   check(130, 72, 64, 64, 1, "rows, a wave each x17, warpgroup_matmul x1");

@@ -534,7 +534,7 @@ bool launch_skinny_attention(const Q& q, const View<const Cached, 4>& k, const V
     seen = std::min<std::int64_t>(seen, std::int64_t{shape.rule.left} + shape.rule.right + shape.S);
   SkinnyOrder order{shape.B * shape.key_heads, static_cast<int>(row_tiles)};
   if (row_tiles > 1 && !pays_row_tiles(order, static_cast<int>(seen), limits)) return false;
-  if (limits.shared_bytes < Attention::shared()) return false;
+  if (limits.shared_bytes < Attention::blocks * Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
   const int box = box_of_keys(shape.rule, Attention::stage_keys);
   if (box == 0) return false;
