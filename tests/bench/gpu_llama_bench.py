@@ -6,9 +6,9 @@ First the logits of some prompts and single tokens are compared with PyTorch in 
 errors, relative in the root of their mean square, may be 1.1 of those. Then the decoding of one token behind 8000, each
 at a position of its own, and of a prompt of 2048 tokens, all of whose logits are computed. PyTorch runs eager, its
 token in a CUDA graph of one position. The floor of a token is the time in which a copy, timed first, would move all
-weights and what the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3. Weights that are stored
-as f8e4m3, with a scale for each column, or as int4, in groups of 128 along the depth, are bf16 for PyTorch: what they
-stand for, rounded.
+weights and what the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3. Weights
+that are stored as f8e4m3, with a scale for each column, or as int4, in groups of 128 along the depth, are bf16 for PyTorch:
+what they stand for, rounded.
 
 Rows of one graph are of the same model with its positions on the device: one CUDA graph, captured once through the C ABI,
 is replayed for token after token of some sequences. PyTorch's graph is of one position. Before, a small model of the same
@@ -229,7 +229,8 @@ def main():
             rows = measure(kgen, size, weights, options.rounds, copied)
             memory = memory_of(kgen, size, weights)
             kgen.model.close()
-        of_one_graph, found, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds, copied)
+        of_one_graph, found, hosts = measure_replayed(library, weights, options.stored, folder, options.rounds,
+                                                      copied)
         print("errors of one graph, kgen's and PyTorch's: {:.2e} {:.2e}".format(*found), flush=True)
         rows, errors, memory = rows + of_one_graph, [*errors, found], f"{memory} {hosts}".strip()
     print(f"{table(rows)}\n{memory}")
