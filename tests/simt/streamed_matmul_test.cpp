@@ -52,6 +52,23 @@ void check_arranged(std::int64_t M, const auto& b, const std::string& blocks, in
   });
 }
 
+// Two products jointly, so many rows by 136 columns each, on two multiprocessors: tiles of 256 columns.
+template <class T>
+void check_gated(std::int64_t M, const std::string& launches, const auto& multiply) {
+  Hopper device;
+  simt::device().multiprocessors = 2;
+  const Matrix<T> a(Index<2>{M, 512}, 1);
+  const Weights<i4> gate(512, 136, 128, 2), up(512, 136, 128, 3);
+  Tensor<float, 2> gated(Index<2>{M, 136});
+  CHECK(multiply(a.view(), several(gate.grouped(), up.grouped()), Gated{gated.view()}));
+  CHECK(device.take() == launches);
+  for_each_position(gated.shape, [&](Index<2> at) {
+    const double value =
+        expected_of<double>(a.view(), gate.grouped(), at) * expected_of<double>(a.view(), up.grouped(), at);
+    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below and beyond a step's", T,
@@ -130,19 +147,8 @@ TEST_CASE_TEMPLATE("staged products: tiles of 256 columns where they take fewer 
   check_wide.template operator()<T, 0>(3, Weights<f8e4m3>(384, 130, 128, 1).grouped(), 1);
   check_wide.template operator()<T, 0>(9, Weights<f8e4m3>(128, 130, 128, 1).grouped(),
                                        2);  // of more rows there are none
-
-  Hopper device;
-  simt::device().multiprocessors = 2;
-  const Matrix<T> a(Index<2>{5, 512}, 1);
-  const Weights<i4> gate(512, 136, 128, 2), up(512, 136, 128, 3);
-  Tensor<float, 2> gated(Index<2>{5, 136});
-  CHECK(multiply_in_stages<T, 1>(a.view(), several(gate.grouped(), up.grouped()), Gated{gated.view()}));
-  CHECK(device.take() == "staged_matmul x2");
-  for_each_position(gated.shape, [&](Index<2> at) {
-    const double value =
-        expected_of<double>(a.view(), gate.grouped(), at) * expected_of<double>(a.view(), up.grouped(), at);
-    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
-  });
+  check_gated<T>(5, "staged_matmul x2",
+                 [](const auto& a, const auto& b, const auto& c) { return multiply_in_stages<T, 1>(a, b, c); });
 }
 
 TEST_CASE("staged products: what does not lie so is refused") {
@@ -186,18 +192,8 @@ TEST_CASE_TEMPLATE("arranged products: tiles of 256 columns where they take fewe
 }
 
 TEST_CASE("arranged products: two jointly in tiles of 256 columns") {
-  Hopper device;
-  simt::device().multiprocessors = 2;
-  const Matrix<bf16> a(Index<2>{35, 512}, 1);
-  const Weights<i4> gate(512, 136, 128, 2), up(512, 136, 128, 3);
-  Tensor<float, 2> gated(Index<2>{35, 136});
-  CHECK(multiply_arranged<bf16, 1>(a.view(), several(gate.grouped(), up.grouped()), Gated{gated.view()}));
-  CHECK(device.take() == "arrange x5, arranged_matmul x2");
-  for_each_position(gated.shape, [&](Index<2> at) {
-    const double value =
-        expected_of<double>(a.view(), gate.grouped(), at) * expected_of<double>(a.view(), up.grouped(), at);
-    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
-  });
+  check_gated<bf16>(35, "arrange x5, arranged_matmul x2",
+                    [](const auto& a, const auto& b, const auto& c) { return multiply_arranged<bf16, 1>(a, b, c); });
 }
 
 TEST_CASE("arranged products: taken where many weights pay for another kernel") {
