@@ -96,7 +96,8 @@ Order order_of_environment() {
   if (name == nullptr || name == std::string("forward")) return Order::forward;
   if (name == std::string("reverse")) return Order::reverse;
   if (name == std::string("shuffled")) return Order::shuffled;
-  throw Error(text("KGEN_SIMT_ORDER is '", name, "'; it can be forward, reverse or shuffled"));
+  if (name == std::string("ahead")) return Order::ahead;
+  throw Error(text("KGEN_SIMT_ORDER is '", name, "'; it can be forward, reverse, shuffled or ahead"));
 }
 
 // Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
@@ -288,10 +289,14 @@ void run_threads(std::vector<Block>& cluster) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (device().order == Order::reverse) std::reverse(order.begin(), order.end());
   std::mt19937 generator(device().seed + static_cast<std::uint32_t>(cluster.front().index));
+  // How many of them have their turn before the first ones' next.
+  const std::size_t together = device().order == Order::ahead ? std::size_t(device().wave_size) : order.size();
   for (std::size_t done = 0; done < order.size();) {
     if (device().order == Order::shuffled) std::shuffle(order.begin(), order.end(), generator);
     bool progress = false;
-    for (const std::size_t number : order) {
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      if (progress && place % together == 0) break;
+      const std::size_t number = order[place];
       Block& block = cluster[number / threads];
       const std::size_t index = number % threads;
       Thread& thread = block.threads[index];

@@ -345,6 +345,21 @@ TEST_CASE("executor: grids, blocks and atomic additions") {
   CHECK(contains(report([] {}, 0, 1, 0), "a grid of 0 blocks"));
 }
 
+TEST_CASE("executor: ahead, a wave goes as far as it can before the next one begins") {
+  const simt::Device before = simt::device();
+  simt::device().order = simt::Order::ahead;
+  std::vector<int> waves;
+  const auto kernel = [&] {
+    for (int step = 0; step < 3; ++step) {
+      if (thread_index() % wave_size == 0) waves.push_back(thread_index() / wave_size);
+      wave_barrier();
+    }
+  };
+  CHECK(report(kernel, 0, 2 * wave_size) == "");
+  simt::device() = before;
+  CHECK(waves == std::vector<int>{0, 0, 0, 1, 1, 1});
+}
+
 TEST_CASE("executor: the environment names the order that a thread's device begins with") {
   const auto begun = [](const char* name) {
     std::string text;
@@ -362,7 +377,8 @@ TEST_CASE("executor: the environment names the order that a thread's device begi
   CHECK(begun("forward") == std::to_string(static_cast<int>(simt::Order::forward)));
   CHECK(begun("reverse") == std::to_string(static_cast<int>(simt::Order::reverse)));
   CHECK(begun("shuffled") == std::to_string(static_cast<int>(simt::Order::shuffled)));
-  CHECK(begun("backward") == "KGEN_SIMT_ORDER is 'backward'; it can be forward, reverse or shuffled");
+  CHECK(begun("ahead") == std::to_string(static_cast<int>(simt::Order::ahead)));
+  CHECK(begun("backward") == "KGEN_SIMT_ORDER is 'backward'; it can be forward, reverse, shuffled or ahead");
 }
 
 TEST_CASE("executor: after an error, it runs on") {

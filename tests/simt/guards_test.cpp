@@ -255,8 +255,8 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
-        const auto a = random_tensor<bf16>(Index<2>{33, 1280}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
-        const auto q = random_tensor<i4>(Index<2>{24, 1280}, 3);
+        const auto a = random_tensor<bf16>(Index<2>{33, 1792}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
+        const auto q = random_tensor<i4>(Index<2>{24, 1792}, 3);
         const View<const i4, 2> down = q.view().permute<1, 0>();
         const Scaled b{down, scale.view().broadcast_to(down.shape())};
         Tensor<float, 2> c(Index<2>{138, 24});
@@ -484,7 +484,8 @@ std::vector<Case> cases() {
 
 // Whether this gives other results, or the executor finds fault with it, in some order of the threads.
 bool goes_wrong(const Case& run, const std::vector<float>& expected) {
-  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+  using enum simt::Order;
+  for (const simt::Order order : {forward, reverse, shuffled, ahead}) {
     simt::device().order = order;
     try {
       if (run() != expected) return true;

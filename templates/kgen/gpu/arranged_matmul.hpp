@@ -90,7 +90,9 @@ struct ArrangedMatmul {
   static constexpr int stages = fitting_stages < 6 ? fitting_stages : 6;
   using Ring = TilePipeline<Lines, stages, 1>;
   // Sums take the place of stages that nobody reads any more.
-  static constexpr std::int64_t shared() { return Ring::shared() + LeftRing::shared(); }
+  static constexpr std::int64_t shared() {
+    return Ring::shared() + LeftRing::shared() + NamedBarriers<1>::shared();
+  }
   static_assert(Sums::shared() <= stages * shared_bytes<Lines>(1));
 
   // A warpgroup: sums += those of its columns from `column` on, of which those before `end` are there, over a part of
@@ -145,6 +147,7 @@ struct ArrangedMatmul {
             add_step(sums[own_part], weights, b, operands);
           }
         }
+        wave_barrier();  // all lanes have read it
         load(next[i], step + ahead * steps);
       }
     }
@@ -321,6 +324,7 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
     constexpr int multiplying_waves = Matmul::multiplying_threads / wave_size;
     typename Matmul::Ring ring(shared, multiplying_waves);
     typename Matmul::LeftRing left(shared, multiplying_waves);
+    NamedBarriers<1> readers(shared);
     const int wave = wave_index();
     const bool multiplies = wave < multiplying_waves;
     const ClusterDepth of_stages(shape.steps(Matmul::depth * Matmul::steps), shape.blocks);
@@ -347,7 +351,7 @@ arranged_matmul_kernel(const KGEN_GRID_CONSTANT ArrangedLoads<Matmul, several_co
           } else if constexpr (Count > 1) {
             multiply(nth<First + Count - 1>(b), place - own);
           }
-          ring.drain();
+          readers.wait(0);  // nobody reads a stage any more
           KGEN_UNROLL
           for (int i = 0; i < Matmul::parts; ++i) partial.put(sums[i], place + i * 64);
         } else {

@@ -127,7 +127,7 @@ class TilePipeline {
     return Reading(stages_[slot], empty_[slot]);
   }
   // At last, until all stages are free: by a block's filling thread where there are several blocks, of which others
-  // arrive here, and the block stays; or by threads that read, before they put something else where stages were.
+  // arrive here, and the block stays.
   KGEN_FN void drain() {
     KGEN_NO_UNROLL
     for (int i = 0; i < Stages; ++i) {

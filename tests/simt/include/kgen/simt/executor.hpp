@@ -24,7 +24,8 @@
 
 namespace kgen::simt {
 
-enum class Order { forward, reverse, shuffled };
+// Of threads that take turns; or, `ahead`, the first waves go as far as they can before the next ones go on.
+enum class Order { forward, reverse, shuffled, ahead };
 
 struct Launch {
   std::string name;
