@@ -98,7 +98,7 @@ class SentPieces {
   KGEN_FN SentPieces(SharedMemory& memory, int blocks)
       : words_(memory.take<float>(words * most)), arrived_(memory.take<Mbarrier>(1)), blocks_(blocks) {
     if (thread_index() == 0) {
-      arrived_->init(1);
+      arrived_[0].init(1);
       publish_mbarriers();
     }
     begin_.arrive();
@@ -116,7 +116,7 @@ class SentPieces {
     settle(blocks_of_piece_);
     begin_.wait();
     constexpr int bytes = words * static_cast<int>(sizeof(float));
-    if (blocks_ > 1 && thread_index() == 0) arrived_->arrive_and_expect((end() - first()) * blocks_ * bytes);
+    if (blocks_ > 1 && thread_index() == 0) arrived_[0].arrive_and_expect((end() - first()) * blocks_ * bytes);
   }
   KGEN_FN void send(int number, const AttendedPiece& piece) const {
     // A division: of so few pieces it is never as far off as half of the next one.
@@ -133,7 +133,7 @@ class SentPieces {
   template <class Act>
   KGEN_FN void for_each(int threads, const Act& act) const {
     if (first() + thread_index() >= end()) return;
-    arrived_->wait(0);
+    arrived_[0].wait(0);
     KGEN_NO_UNROLL
     for (int number = first() + thread_index(); number < end(); number += threads) {
       const auto read = [&](int block) KGEN_LAMBDA {

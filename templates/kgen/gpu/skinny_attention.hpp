@@ -59,7 +59,8 @@ struct SkinnyAttention {
   };
   using Pipeline = TilePipeline<Stage, stages, 1>;
   using Keys = AttendedKeys<Width>;
-  using Sent = SentPieces<Small ? 0 : Width>;  // no block shares a small one's keys
+  static constexpr bool shares_keys = !Small;
+  using Sent = SentPieces<shares_keys ? Width : 0>;
   static constexpr bool converts = !std::is_same_v<T, Cached>;
   static constexpr float weight_scale = CacheOperand<T, Cached>::weight_scale;
   static constexpr std::int64_t shared() {
@@ -81,9 +82,13 @@ struct SkinnyAttention {
     int first_row, rows, number;
   };
   KGEN_FN Tile tile() const {
-    auto number = static_cast<std::uint32_t>(block_index());
-    std::uint32_t row_tile = order.by_sharing.split(number);
-    const std::uint32_t head = order.by_row_tiles.split(row_tile);
+    // Where no blocks share keys, tiles are whole heads of keys.
+    std::uint32_t head = static_cast<std::uint32_t>(block_index()), row_tile = 0, number = 0;
+    if constexpr (shares_keys) {
+      number = head;
+      row_tile = order.by_sharing.split(number);
+      head = order.by_row_tiles.split(row_tile);
+    }
     std::uint32_t key_head = head;
     const std::uint32_t b = order.by_key_heads.split(key_head);
     std::int32_t place[2] = {static_cast<int>(b), static_cast<int>(key_head)};
@@ -103,7 +108,7 @@ struct SkinnyAttention {
     const int begin = Rule::is_local ? own.first_key(tile.first_row) / stage_keys : 0;
     const int end = (last + stage_keys - 1) / stage_keys;
     std::int32_t stages[2] = {begin + tile.number, end};
-    int step = order.sharing();
+    int step = shares_keys ? order.sharing() : 1;
     if constexpr (Rule::is_paged) {
       const std::int64_t all = end > begin ? end - begin : 0;
       stages[0] = begin + static_cast<int>(all * tile.number / step);
@@ -216,7 +221,7 @@ struct SkinnyAttention {
       const auto tile = ring.read();
       const bool is_own = turn == 0;
       turn = is_own ? groups - 1 : turn - 1;
-      if (!is_own) continue;
+      if (groups > 1 && !is_own) continue;
       float scores[keys / 2], correction[2];
       query.multiply(scores, tile->keys + first_key * line);
       if constexpr (converts) {
@@ -263,23 +268,23 @@ struct SkinnyAttention {
   }
 
   // The result of a piece, to the sink or for the second kernel.
-  KGEN_FN void emit(const Share& share, int row, int d, const AttendedPiece& result) const {
+  KGEN_FN void emit(const Tile& tile, int row, int d, const AttendedPiece& result) const {
     if (d >= shape.D) return;
     if (order.parts > 1) {
-      const std::int64_t row_of_part = std::int64_t{share.head} * shape.rows() + share.first_row + row;
-      const int part = share.number / order.blocks;
+      const std::int64_t row_of_part = std::int64_t{tile.head} * shape.rows() + tile.first_row + row;
+      const int part = tile.number / order.blocks;
       parts.of_part(part, 0, parts.lines, shape.D).store(Index<2>{row_of_part, d}, result.mean());
       if (d == 0) parts.logarithm(part, row_of_part) = result.maximum + log2f(result.total);
       return;
     }
-    store_to(out, query_at(share, row, d), result.mean());
+    store_to(out, query_at(tile, row, d), result.mean());
   }
 
   // act(number, row, d) for this thread's pieces of 4 elements.
   template <class Act>
-  KGEN_FN void for_each_piece(const Share& share, const Act& act) const {
+  KGEN_FN void for_each_piece(const Tile& tile, const Act& act) const {
     KGEN_NO_UNROLL
-    for (int number = thread_index(); number < share.rows * of_row; number += threads) {
+    for (int number = thread_index(); number < tile.rows * of_row; number += threads) {
       act(number, row_of(number), at_of(number));
     }
   }
@@ -412,7 +417,7 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     SharedMemory shared, again;
     typename Attention::Pipeline ring(shared, Attention::waves);
     Mbarrier* const queries = shared.take<Mbarrier>(1);  // that all waves have brought theirs
-    if (thread_index() == 0) queries->init(Attention::waves);
+    if (thread_index() == 0) queries[0].init(Attention::waves);
     typename Attention::Sent sent(shared, order.blocks);
     T* const staged = shared.take<T>(Attention::rows * Attention::width);  // queries,
     float* const back = shared.take<float>(Attention::rows);               // and how they were scaled
@@ -432,8 +437,8 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
           const WavePhase staging;
           attention.stage_queries(share, staged, back);
         }
-        if (thread_index() % wave_size == 0) queries->arrive();
-        queries->wait(0);
+        if (thread_index() % wave_size == 0) queries[0].arrive();
+        queries[0].wait(0);
         attention.attend(ring, share, staged, back, found);
       } else if constexpr (Rule::is_paged) {
         attention.load_pages(ring, engine, share);
@@ -452,7 +457,7 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
       const auto of_wave = [&](int i) KGEN_LAMBDA { return of_waves[i].piece(row, d); };
       return AttendedPiece::together<Attention::waves>(Attention::waves, of_wave);
     };
-    if (order.blocks == 1) {
+    if (!Attention::shares_keys || order.blocks == 1) {
       attention.for_each_piece(
           share, [&](int, int row, int d) KGEN_LAMBDA { attention.emit(share, row, d, of_block(row, d)); });
       return;
