@@ -22,7 +22,7 @@ struct KeyRun {
 
 // Keys of a sequence that lie in its own place of memory, all behind each other.
 struct OwnKeys {
-  static constexpr bool is_paged = false;
+  static constexpr bool is_paged = false, is_counted = false;
 
   // How many keys a sequence may have, of which memory has so many positions.
   KGEN_FN std::int64_t capacity(std::int64_t positions) const { return positions; }
@@ -67,6 +67,7 @@ struct LocalAttention : OwnKeys {
 // rule, WholeAttention or LocalAttention.
 template <class I, class Seen = WholeAttention>
 struct CountedAttention : Seen {
+  static constexpr bool is_counted = true;
   View<const I, 1> lengths;
 
   KGEN_FN CountedAttention(const Seen& seen, const View<const I, 1>& lengths) : Seen(seen), lengths(lengths) {}

@@ -512,6 +512,7 @@ Guards guards_declared() {
                                              "tile_pipeline.hpp",
                                              "skinny_attention.hpp",
                                              "skinny_matmul.hpp",
+                                             "sent_attention.hpp",
                                              "sent_sums.hpp",
                                              "square_matmul.hpp",
                                              "wide_matmul.hpp",

@@ -161,15 +161,7 @@ struct RowsOfScores {
   // Of `rows` from first_row on, of which this thread has first_row + own and 8 further.
   KGEN_FN RowsOfScores(const WarpgroupShape<Rule>& shape, const Mask& mask, int b, int key_head, int first_row,
                        int rows, int own)
-      : shape(shape),
-        mask(mask),
-        b(b),
-        key_head(key_head),
-        row(first_row + own),
-        seen{keys_seen(row), keys_seen(row + 8)},
-        seen_by_all(keys_seen(first_row)),
-        first_seen{first_key(row), first_key(row + 8)},
-        first_seen_by_all(first_key(first_row + rows - 1)) {}
+      : RowsOfScores(shape, shape.of_sequence(b), mask, b, key_head, first_row, rows, own) {}
 
   // Where the query of a row is, of [B, S, H, D].
   KGEN_FN Index<4> query(int of_row) const {
@@ -253,12 +245,24 @@ struct RowsOfScores {
       }
     }
   }
-  KGEN_FN int keys_seen(int of_row) const {
-    const WarpgroupShape<Rule> own = shape.of_sequence(b);
+  KGEN_FN RowsOfScores(const WarpgroupShape<Rule>& shape, const WarpgroupShape<Rule>& of_sequence, const Mask& mask,
+                       int b, int key_head, int first_row, int rows, int own)
+      : shape(shape),
+        mask(mask),
+        b(b),
+        key_head(key_head),
+        row(first_row + own),
+        seen{keys_seen(of_sequence, row), keys_seen(of_sequence, row + 8)},
+        seen_by_all(keys_seen(of_sequence, first_row)),
+        first_seen{first_key(of_sequence, row), first_key(of_sequence, row + 8)},
+        first_seen_by_all(first_key(of_sequence, first_row + rows - 1)) {}
+  KGEN_FN static int keys_seen(const WarpgroupShape<Rule>& own, int of_row) {
     const int count = own.keys_seen(of_row);
     return count < own.keys ? count : own.keys;
   }
-  KGEN_FN int first_key(int of_row) const { return Rule::is_local ? shape.of_sequence(b).first_key(of_row) : 0; }
+  KGEN_FN static int first_key(const WarpgroupShape<Rule>& own, int of_row) {
+    return Rule::is_local ? own.first_key(of_row) : 0;
+  }
   // scores + mask, for columns from `column` on.
   template <int Count>
   KGEN_FN void add_mask(float (&scores)[Count], int column) const {

@@ -2,7 +2,7 @@
 // head of keys is the left operand of products that a single wave does (multiply_tile), so that no wave waits for
 // another: one thread has the copy engine bring keys and values to a ring of stages (TilePipeline), and each wave has
 // its own keys of a stage, of which it keeps the running softmax and the weighted sum of values. Waves put theirs
-// together in shared memory, and the blocks of a cluster, which share the keys of a tile, in each other's.
+// together in shared memory, and the blocks of a cluster, which share the keys of a tile, send it to each other.
 //
 // Why not warpgroup_attention.hpp: of its 128 rows a decode with 4 rows has a use for 4, which made 1.1 us of products
 // and as much of exponentials for 128 keys that memory brings in 2 us to a multiprocessor, and its blocks' results went
@@ -10,76 +10,32 @@
 // (tests/bench/ATTENTION.md).
 #pragma once
 
+#include "kgen/divide.hpp"
 #include "kgen/gpu/attention_scores.hpp"
 #include "kgen/gpu/cache_pieces.hpp"
 #include "kgen/gpu/merge_attention.hpp"
+#include "kgen/gpu/sent_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
 
-inline constexpr int skinny_attention_rows = 16;
-
-// What some of the keys give for each row: the sum of values by weights 2^(score - maximum), and the weights' sum. Of
-// Width elements, by 4 of them.
-template <int Width>
-struct AttendedKeys {
-  static constexpr int pitch = Width + 4;  // rows begin in different banks
-  float sums[skinny_attention_rows * pitch], maximum[skinny_attention_rows], total[skinny_attention_rows];
-
-  KGEN_FN void put(int row, int d, const float (&four)[4]) {
-    Block<16> block;
-    memcpy(&block, four, sizeof(block));
-    store_shared(sums + row * pitch + d, block);
-  }
-};
-
-// The same for one row and 4 elements, of several that have been put together, always in their order.
-struct AttendedPiece {
-  Vec<float, 4> sum{0};
-  float maximum = -std::numeric_limits<float>::infinity(), total = 0;
-
-  template <int Width, class From>
-  KGEN_FN AttendedPiece(int row, int d, int count, const From& from, std::integral_constant<int, Width>) {
-    constexpr int together = 4;  // loads on their way: another block's shared memory is far
-    KGEN_NO_UNROLL
-    for (int first = 0; first < count; first += together) {
-      float maxima[together], totals[together], lanes[together][4], top = maximum;
-      KGEN_UNROLL
-      for (int i = 0; i < together; ++i) {
-        const AttendedKeys<Width>& part = *from(first + i < count ? first + i : count - 1);
-        maxima[i] = part.maximum[row];
-        totals[i] = first + i < count ? part.total[row] : 0.0f;
-        const Block<16> words = load_block<16>(part.sums + row * AttendedKeys<Width>::pitch + d, Access{});
-        memcpy(lanes[i], &words, sizeof(words));
-      }
-      KGEN_UNROLL
-      for (int i = 0; i < together; ++i) top = totals[i] == 0 ? top : greater(top, maxima[i]);
-      const float subtract = top == -std::numeric_limits<float>::infinity() ? 0.0f : top;
-      const float earlier = power_of_two(maximum - subtract);
-      sum = sum * Vec<float, 4>(earlier);
-      total *= earlier;
-      maximum = top;
-      KGEN_UNROLL
-      for (int i = 0; i < together; ++i) {
-        if (totals[i] == 0) continue;  // no keys, or none that counts: its sums may be anything
-        const float weight = power_of_two(maxima[i] - subtract);
-        total = fmaf(totals[i], weight, total);
-        sum = sum + load_lanes<4>(lanes[i]) * Vec<float, 4>(weight);
-      }
-    }
-  }
-  KGEN_FN Vec<float, 4> mean() const { return sum * Vec<float, 4>(total == 0 ? 0.0f : divide(1.0f, total)); }
-};
-
 // How blocks share the keys of a tile of rows: so many clusters of so many blocks.
 struct SkinnyOrder {
   int heads, row_tiles;       // of all batches; of a head
   int blocks = 1, parts = 1;  // of a cluster; clusters of a tile
+  Divider by_sharing = {}, by_row_tiles = {}, by_key_heads = {};
 
   KGEN_FN int tiles() const { return heads * row_tiles; }
-  KGEN_FN int all() const { return tiles() * blocks * parts; }
+  KGEN_FN int sharing() const { return blocks * parts; }
+  KGEN_FN int all() const { return tiles() * sharing(); }
+  // Once all of that is known.
+  void divide(int key_heads) {
+    by_sharing = Divider(sharing());
+    by_row_tiles = Divider(row_tiles);
+    by_key_heads = Divider(key_heads);
+  }
 };
 
 // T: what tensor cores multiply; Cached: what keys and values are in memory (CacheOperand). Small: blocks of which
@@ -97,17 +53,21 @@ struct SkinnyAttention {
   static constexpr int groups = Small || Width > 128 ? 1 : 2, waves = groups * together;
   static constexpr int blocks = !Small ? 1 : Width > 64 ? 4 : 5;  // of a multiprocessor
   static constexpr int attending_threads = waves * wave_size, threads = attending_threads + wave_size;
-  static constexpr int rows = skinny_attention_rows;
+  static constexpr int rows = skinny_attention_rows, width = Width;
   struct alignas(tile_alignment) Stage {
     Cached keys[stage_keys * Width], values[stage_keys * Width];
   };
   using Pipeline = TilePipeline<Stage, stages, 1>;
   using Keys = AttendedKeys<Width>;
-  using width = std::integral_constant<int, Width>;
+  static constexpr bool shares_keys = !Small;
+  using Sent = SentPieces<shares_keys ? Width : 0>;
   static constexpr bool converts = !std::is_same_v<T, Cached>;
   static constexpr float weight_scale = CacheOperand<T, Cached>::weight_scale;
-  static constexpr std::int64_t shared() { return Pipeline::shared() + shared_bytes<Keys>(1); }
-  static_assert(waves * sizeof(Keys) <= stages * sizeof(Stage) && sizeof(Keys) >= rows * Width * sizeof(T));
+  static constexpr std::int64_t shared() {
+    return Pipeline::shared() + Sent::shared() + shared_bytes<T>(rows * Width) + shared_bytes<float>(rows) +
+           shared_bytes<Mbarrier>(1);
+  }
+  static_assert(waves * sizeof(Keys) <= stages * sizeof(Stage));
 
   const Q& q;
   const Mask& mask;
@@ -116,44 +76,59 @@ struct SkinnyAttention {
   const AttentionParts& parts;
   SkinnyOrder order;
 
-  // A tile of rows of a head, and of its keys, in stages, those that a block goes over.
-  struct Share {
-    int head, first_row, rows;  // the head of all batches
-    int part, begin, end;
+  // A tile of rows of a head, and a block's number among those that share its keys.
+  struct Tile {
+    int head, b, key_head;  // the head of all batches; its batch, and which of that it is
+    int first_row, rows, number;
+  };
+  KGEN_FN Tile tile() const {
+    // Where no blocks share keys, tiles are whole heads of keys.
+    std::uint32_t head = static_cast<std::uint32_t>(block_index()), row_tile = 0, number = 0;
+    if constexpr (shares_keys) {
+      number = head;
+      row_tile = order.by_sharing.split(number);
+      head = order.by_row_tiles.split(row_tile);
+    }
+    std::uint32_t key_head = head;
+    const std::uint32_t b = order.by_key_heads.split(key_head);
+    std::int32_t place[2] = {static_cast<int>(b), static_cast<int>(key_head)};
+    settle(place);  // or they would be found behind the wait for what is ahead
+    const int first_row = static_cast<int>(row_tile) * rows, left = shape.rows() - first_row;
+    return {static_cast<int>(head), place[0], place[1], first_row, left < rows ? left : rows, static_cast<int>(number)};
+  }
+  // Those of its keys that a block goes over, in stages: every so many of them from `begin` to `end`, or of pages, of
+  // which a wave finds several that follow each other at once, every one.
+  struct Share : Tile {
+    int begin, end, step;
     int last_key;  // behind the last that a query sees
   };
-  KGEN_FN Share share() const {
-    const int each = order.blocks * order.parts, block = static_cast<int>(block_index());
-    const int tile = block / each, number = block - tile * each;
-    const int head = tile / order.row_tiles, first_row = (tile - head * order.row_tiles) * rows;
-    const int left = shape.rows() - first_row, count = left < rows ? left : rows;
-    const WarpgroupShape<Rule> own = shape.of_sequence(head / shape.key_heads);
-    const int seen = own.keys_seen(first_row + count - 1), last = seen < own.keys ? seen : own.keys;
-    const int begin = Rule::is_local ? own.first_key(first_row) / stage_keys : 0;
+  KGEN_FN Share share(const Tile& tile) const {
+    const WarpgroupShape<Rule> own = shape.of_sequence(tile.b);
+    const int seen = own.keys_seen(tile.first_row + tile.rows - 1), last = seen < own.keys ? seen : own.keys;
+    const int begin = Rule::is_local ? own.first_key(tile.first_row) / stage_keys : 0;
     const int end = (last + stage_keys - 1) / stage_keys;
-    const std::int64_t all = end > begin ? end - begin : 0;
-    return {head,
-            first_row,
-            count,
-            number / order.blocks,
-            begin + static_cast<int>(all * number / each),
-            begin + static_cast<int>(all * (number + 1) / each),
-            last};
+    std::int32_t stages[2] = {begin + tile.number, end};
+    int step = shares_keys ? order.sharing() : 1;
+    if constexpr (Rule::is_paged) {
+      const std::int64_t all = end > begin ? end - begin : 0;
+      stages[0] = begin + static_cast<int>(all * tile.number / step);
+      stages[1] = begin + static_cast<int>(all * (tile.number + 1) / step);
+      step = 1;
+    }
+    settle(stages);
+    return {tile, stages[0], stages[1], step, last};
   }
 
   // Brings the rows of queries to shared memory, zeros behind them; with what scores are to be multiplied by, where
   // those of a row are scaled. Whole waves have whole rows.
   KGEN_FN void stage_queries(const Share& share, T* staged, float* back) const {
-    const RowsOfScores<Rule, Mask> counted = rows_of(share);
     constexpr int pieces = Width / Query::piece;
     KGEN_NO_UNROLL
     for (int i = thread_index(); i < rows * pieces; i += attending_threads) {
       const int row = i / pieces, number = i % pieces, d = number * Query::piece;
       Vec<float, Query::piece> lanes(0);
       if (row < share.rows && d < shape.D) {
-        Index<4> at = counted.query(share.first_row + row);
-        at[3] = d;
-        lanes = q.template load<Query::piece>(at);
+        lanes = q.template load<Query::piece>(query_at(share, row, d));
       }
       if constexpr (converts) {
         const RowScale own = RowScale::of(greatest_of_row<pieces>(lanes));
@@ -168,33 +143,29 @@ struct SkinnyAttention {
     }
   }
 
-  // Fills stage after stage of a block's keys: those that the ring holds at once, or with `behind` those behind them.
-  KGEN_FN void load(Pipeline& ring, const EngineKeys& engine, const Share& share, bool behind) const {
-    const int b = share.head / shape.key_heads, head = share.head - b * shape.key_heads;
-    const int held = share.end - share.begin < stages ? share.end : share.begin + stages;
-    for (int stage = behind ? held : share.begin; stage < (behind ? share.end : held); ++stage) {
+  // Fills stage after stage with a block's keys.
+  KGEN_FN void load(Pipeline& ring, const EngineKeys& engine, const Share& share) const {
+    for (int stage = share.begin; stage < share.end; stage += share.step) {
       const auto filling = ring.fill();
+      const int key = stage * stage_keys;
       KGEN_UNROLL
       for (int d = 0; d < Width; d += line) {
-        copy_tile(filling->keys + d * stage_keys, engine.k, filling.arrival(), d, head, stage * stage_keys, b);
+        copy_tile(filling->keys + d * stage_keys, engine.k, filling.arrival(), d, share.key_head, key, share.b);
       }
       KGEN_UNROLL
       for (int d = 0; d < Width; d += line) {
-        copy_tile(filling->values + d * stage_keys, engine.v, filling.arrival(), d, head, stage * stage_keys, b);
+        copy_tile(filling->values + d * stage_keys, engine.v, filling.arrival(), d, share.key_head, key, share.b);
       }
     }
   }
   // The same of pages, by a wave, of which the first lane has the engine bring them.
-  KGEN_FN void load_pages(Pipeline& ring, const EngineKeys& engine, const Share& share, bool behind) const {
-    const int b = share.head / shape.key_heads, head = share.head - b * shape.key_heads;
-    const int held = share.end - share.begin < stages ? share.end : share.begin + stages;
-    const int begin = behind ? held : share.begin, end = behind ? share.end : held;
+  KGEN_FN void load_pages(Pipeline& ring, const EngineKeys& engine, const Share& share) const {
     const int of_stage = stage_keys / engine.box, at_once = BoxPlaces::most / of_stage;  // boxes, stages
     const auto find = [&](int stage) KGEN_LAMBDA {
-      return BoxPlaces(shape.rule, engine.box, b, stage * stage_keys, share.last_key);
+      return BoxPlaces(shape.rule, engine.box, share.b, stage * stage_keys, share.last_key);
     };
-    BoxPlaces places = find(begin), next = find(begin + at_once);
-    for (int stage = begin, number = 0; stage < end; ++stage, ++number) {
+    BoxPlaces places = find(share.begin), next = find(share.begin + at_once);
+    for (int stage = share.begin, number = 0; stage < share.end; ++stage, ++number) {
       if (number == at_once) {
         places = next;
         next = find(stage + at_once);
@@ -212,8 +183,8 @@ struct SkinnyAttention {
             KGEN_UNROLL
             for (int d = 0; d < Width; d += line) {
               const int place = d * stage_keys + of_tile * line;
-              copy_tile(to->keys + place, engine.k, *arrival, d, head, position, sequence);
-              copy_tile(to->values + place, engine.v, *arrival, d, head, position, sequence);
+              copy_tile(to->keys + place, engine.k, *arrival, d, share.key_head, position, sequence);
+              copy_tile(to->values + place, engine.v, *arrival, d, share.key_head, position, sequence);
             }
           });
     }
@@ -240,13 +211,17 @@ struct SkinnyAttention {
   };
   KGEN_FN void attend(Pipeline& ring, const Share& share, const T* staged, const float* back, Found& found) const {
     const int wave = thread_index() / wave_size, first_key = wave % together * keys;
-    RowsOfScores<Rule, Mask> counted = rows_of(share);
-    counted.look_for_gaps(share.begin * stage_keys, share.end * stage_keys);
+    RowsOfScores<Rule, Mask> counted(shape, mask, share.b, share.key_head, share.first_row, rows,
+                                     thread_index() % wave_size / 4);
+    if constexpr (Rule::is_paged) counted.look_for_gaps(share.begin * stage_keys, share.end * stage_keys);
     const Query query(staged);
+    int turn = wave / together;  // 0: this wave's
     KGEN_NO_UNROLL
-    for (int stage = share.begin; stage < share.end; ++stage) {
+    for (int stage = share.begin; stage < share.end; stage += share.step) {
       const auto tile = ring.read();
-      if ((stage - share.begin) % groups != wave / together) continue;
+      const bool is_own = turn == 0;
+      turn = is_own ? groups - 1 : turn - 1;
+      if (groups > 1 && !is_own) continue;
       float scores[keys / 2], correction[2];
       query.multiply(scores, tile->keys + first_key * line);
       if constexpr (converts) {
@@ -293,32 +268,35 @@ struct SkinnyAttention {
   }
 
   // The result of a piece, to the sink or for the second kernel.
-  KGEN_FN void emit(const Share& share, int row, int d, const AttendedPiece& result) const {
+  KGEN_FN void emit(const Tile& tile, int row, int d, const AttendedPiece& result) const {
+    if (d >= shape.D) return;
     if (order.parts > 1) {
-      const std::int64_t row_of_part = std::int64_t{share.head} * shape.rows() + share.first_row + row;
-      parts.of_part(share.part, 0, parts.lines, shape.D).store(Index<2>{row_of_part, d}, result.mean());
-      if (d == 0) parts.logarithm(share.part, row_of_part) = result.maximum + log2f(result.total);
+      const std::int64_t row_of_part = std::int64_t{tile.head} * shape.rows() + tile.first_row + row;
+      const int part = tile.number / order.blocks;
+      parts.of_part(part, 0, parts.lines, shape.D).store(Index<2>{row_of_part, d}, result.mean());
+      if (d == 0) parts.logarithm(part, row_of_part) = result.maximum + log2f(result.total);
       return;
     }
-    Index<4> at = rows_of(share).query(share.first_row + row);
-    at[3] = d;
-    store_to(out, at, result.mean());
+    store_to(out, query_at(tile, row, d), result.mean());
   }
 
-  // act(row, d) for this thread's pieces of 4 elements, of those from `part` of `parts` of all on.
+  // act(number, row, d) for this thread's pieces of 4 elements.
   template <class Act>
-  KGEN_FN void for_each_piece(const Share& share, int part, int parts, const Act& act) const {
-    const int of_row = shape.D / 4, all = share.rows * of_row, end = all * (part + 1) / parts;
+  KGEN_FN void for_each_piece(const Tile& tile, const Act& act) const {
     KGEN_NO_UNROLL
-    for (int i = all * part / parts + thread_index(); i < end; i += threads) {
-      act(i / of_row, i % of_row * 4);
+    for (int number = thread_index(); number < tile.rows * of_row; number += threads) {
+      act(number, row_of(number), at_of(number));
     }
   }
+  static constexpr int of_row = Width / AttendedPiece::lanes;  // pieces
+  KGEN_FN static int row_of(int number) { return number / of_row; }
+  KGEN_FN static int at_of(int number) { return number % of_row * AttendedPiece::lanes; }
 
  private:
-  KGEN_FN RowsOfScores<Rule, Mask> rows_of(const Share& share) const {
-    const int b = share.head / shape.key_heads;
-    return {shape, mask, b, share.head - b * shape.key_heads, share.first_row, rows, thread_index() % wave_size / 4};
+  // Where a row's element d is, of [B, S, H, D].
+  KGEN_FN Index<4> query_at(const Tile& tile, int row, int d) const {
+    const int of_head = tile.first_row + row, s = shape.query(of_head);
+    return {tile.b, s, tile.key_head * shape.group + (of_head - s * shape.group), d};
   }
 
   // Piece number i of 16 bytes of a line, where the engine puts it.
@@ -335,8 +313,8 @@ struct SkinnyAttention {
     const T* staged;
     Block<16> held[held_steps][2];
 
-    // Which step, and which lane of a quad, has piece `number` of a row. A piece of keys is of `parts` steps that follow
-    // each other, and a lane has two such of a line, side by side.
+    // Which step, and which lane of a quad, has piece `number` of a row. A piece of keys is of `parts` steps that
+    // follow each other, and a lane has two such of a line, side by side.
     KGEN_FN static int step_of(int number) {
       constexpr int of_lane = 2 * Pieces::parts;
       return number / (4 * of_lane) * of_lane + number % of_lane;
@@ -436,70 +414,65 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     using Keys = typename Attention::Keys;
     using T = typename Attention::Operand;
     const Attention attention{q, mask, out, shape, parts, order};
-    const int wave = wave_index();
     SharedMemory shared, again;
     typename Attention::Pipeline ring(shared, Attention::waves);
-    Keys* own = shared.take<Keys>(1);
-    T* const staged = reinterpret_cast<T*>(own);                // queries, before there are results,
-    float* const back = own->total;                             // and how they were scaled
+    Mbarrier* const queries = shared.take<Mbarrier>(1);  // that all waves have brought theirs
+    if (thread_index() == 0) queries[0].init(Attention::waves);
+    typename Attention::Sent sent(shared, order.blocks);
+    T* const staged = shared.take<T>(Attention::rows * Attention::width);  // queries,
+    float* const back = shared.take<float>(Attention::rows);               // and how they were scaled
     Keys* const of_waves = again.take<Keys>(Attention::waves);  // in the ring's place, once all of that has been read
-    const auto of_wave = [&](int i) KGEN_LAMBDA { return of_waves + i; };
+    const bool loads = wave_index() == Attention::waves;
+    const auto tile = attention.tile();
+    typename Attention::Share share;
+    if constexpr (!Rule::is_counted) share = attention.share(tile);
+    sent.begin(tile.rows);
     take_turn();
-    const auto share = attention.share();
-    const bool loads = wave == Attention::waves;
-    const auto load = [&](bool behind) KGEN_LAMBDA {
-      if constexpr (Rule::is_paged) {
-        if (loads) attention.load_pages(ring, engine, share, behind);
-      } else {
-        if (loads && is_elected()) attention.load(ring, engine, share, behind);
-      }
-    };
+    if constexpr (Rule::is_counted) share = attention.share(tile);  // how many keys there are is in memory
     typename Attention::Found found;
     {
-      const BlockPhase staging;
-      load(false);
-      if (!loads) attention.stage_queries(share, staged, back);
-    }
-    {
       const BlockPhase attending;
-      load(true);
-      if (!loads) attention.attend(ring, share, staged, back, found);
+      if (!loads) {
+        {
+          const WavePhase staging;
+          attention.stage_queries(share, staged, back);
+        }
+        if (thread_index() % wave_size == 0) queries[0].arrive();
+        queries[0].wait(0);
+        attention.attend(ring, share, staged, back, found);
+      } else if constexpr (Rule::is_paged) {
+        attention.load_pages(ring, engine, share);
+      } else {
+        if (is_elected()) attention.load(ring, engine, share);
+      }
     }
-    if (thread_index() == 0) allow_next();  // where multiprocessors have none of these blocks, or once they have left
+    // Where multiprocessors have none of these blocks, or once they have left: sooner, clusters of the kernel behind
+    // would find places while these run, several on one part of the device.
+    if (thread_index() == 0) allow_next();
     {
       const BlockPhase putting;
-      if (!loads) attention.put(*of_wave(wave), found, share.rows);
+      if (!loads) attention.put(of_waves[wave_index()], found, share.rows);
     }
-    constexpr typename Attention::width width;
-    if (order.blocks == 1) {
-      attention.for_each_piece(share, 0, 1, [&](int row, int d) KGEN_LAMBDA {
-        attention.emit(share, row, d, AttendedPiece(row, d, Attention::waves, of_wave, width));
-      });
+    const auto of_block = [&](int row, int d) KGEN_LAMBDA {
+      const auto of_wave = [&](int i) KGEN_LAMBDA { return of_waves[i].piece(row, d); };
+      return AttendedPiece::together<Attention::waves>(Attention::waves, of_wave);
+    };
+    if (!Attention::shares_keys || order.blocks == 1) {
+      attention.for_each_piece(
+          share, [&](int, int row, int d) KGEN_LAMBDA { attention.emit(share, row, d, of_block(row, d)); });
       return;
     }
-    {
-      const ClusterPhase gathering;
-      attention.for_each_piece(share, 0, 1, [&](int row, int d) KGEN_LAMBDA {
-        const AttendedPiece result(row, d, Attention::waves, of_wave, width);
-        float four[4];
-        store_lanes(four, result.sum);
-        own->put(row, d, four);
-        if (d != 0) return;
-        own->maximum[row] = result.maximum;
-        own->total[row] = result.total;
-      });
-    }
-    const ClusterStay adding;
-    attention.for_each_piece(share, cluster_rank(), order.blocks, [&](int row, int d) KGEN_LAMBDA {
-      const auto of_block = [&](int block) KGEN_LAMBDA { return cluster_shared(own, block); };
-      attention.emit(share, row, d, AttendedPiece(row, d, order.blocks, of_block, width));
+    attention.for_each_piece(share,
+                             [&](int number, int row, int d) KGEN_LAMBDA { sent.send(number, of_block(row, d)); });
+    sent.for_each(Attention::threads, [&](int number, const AttendedPiece& piece) KGEN_LAMBDA {
+      attention.emit(share, Attention::row_of(number), Attention::at_of(number), piece);
     });
   }
 }
 
-// How many blocks of a cluster share the keys of each of so many tiles of rows, at most so many. On an H200 clusters of 4
-// and 8 do not find room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys take 22.0 us
-// with 4 blocks each, 23.7 with 6 and 29.7 with 8, which need two rounds; 32 heads 37.6 with 2, 41.4 with 3 and 48.6
+// How many blocks of a cluster share the keys of each of so many tiles of rows, at most so many. On an H200 clusters of
+// 4 and 8 do not find room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys take 22.0
+// us with 4 blocks each, 23.7 with 6 and 29.7 with 8, which need two rounds; 32 heads 37.6 with 2, 41.4 with 3 and 48.6
 // with 4.
 inline int blocks_of_keys(int tiles, int most, const DeviceLimits& limits) {
   const auto rounds = [&](int blocks) {
@@ -555,6 +528,7 @@ bool launch_skinny_attention(const Q& q, const View<const Cached, 4>& k, const V
   const Workspace workspace(splits ? AttentionParts::bytes(order.parts, lines, shape.D) : 0, stream);
   const AttentionParts parts =
       splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
+  order.divide(shape.key_heads);
   const Grid grid{Attention::name, order.all(), Attention::threads, Attention::shared(), order.blocks};
   launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map, box}, with_access(mask, 2),
                with_access(out, 4), shape, parts, order);
