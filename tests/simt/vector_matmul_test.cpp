@@ -83,8 +83,8 @@ TEST_CASE("products of a vector: chosen for one row, of lines that begin anywher
     expect_product(c.view(), a.view(), Operand2(turned.view()).permute<1, 0>());
   };
   check(233, 93, "vector_matmul x30", "vector_matmul x15");
-  check(64, 2041, "vector_matmul x16", "vector_matmul x32");
-  check(64, 2048, "vector_matmul x16", "vector_matmul x32");
+  check(64, 2041, "vector_matmul x32", "vector_matmul x64");
+  check(64, 2048, "vector_matmul x32", "vector_matmul x64");
 }
 
 TEST_CASE("products of a vector: more depth than a block has room for is shared, or multiplied otherwise") {

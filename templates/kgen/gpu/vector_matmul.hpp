@@ -7,6 +7,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "kgen/gpu/copied_matrix.hpp"
@@ -360,8 +361,8 @@ vector_matmul_kernel(const KGEN_GRID_CONSTANT VectorOperands<T> operands, C c, W
 
 // ---- launches
 
-// How many lanes go along a line together, as a power of two, how many blocks share the depth, and what that takes on
-// an H100, in ns.
+// How many lanes go along a line together, as a power of two, how many blocks share the depth, and what that takes, in
+// ns.
 struct VectorWay {
   int group_bits = 0, blocks = 0;
   std::int64_t time = std::numeric_limits<std::int64_t>::max();
@@ -401,7 +402,7 @@ class VectorProduct {
       for (const int blocks : {1, 2, 3, 4, 6, 8}) {
         VectorWay way{bits, blocks};
         if (!can(way) || (blocks > 1 && tiles(way) > room[blocks])) continue;
-        way.time = time(way);
+        way.time = time(way, room[blocks]);
         if (way.time < best.time) best = way;
       }
     }
@@ -432,23 +433,23 @@ class VectorProduct {
   int tiles(const VectorWay& way) const { return shape_.template count_tiles<Matmul::rows>(c_, columns(way)); }
   int steps(const VectorWay& way) const { return (operands_.steps + way.blocks - 1) / way.blocks; }
   Grid grid(const VectorWay& way) const {
-    return {name, std::int64_t{tiles(way)} * way.blocks, Matmul::threads, Matmul::shared(steps(way)),
-            way.blocks};
+    return {name, std::int64_t{tiles(way)} * way.blocks, Matmul::threads, Matmul::shared(steps(way)), way.blocks};
   }
-  // To begin and end; where blocks meet; a multiprocessor's blocks one after the other, each with its left operand and
-  // some time besides, of which `first` is in `begin`; and memory.
-  std::int64_t time(const VectorWay& way) const {
-    constexpr int begin = BDeep ? 1830 : 2020, first = BDeep ? 430 : 360, meets = BDeep ? 520 : 620, each = 100;
-    constexpr int block = BDeep ? 340 : 180, step = BDeep ? 99 : 56;
-    constexpr double of_left = BDeep ? 2.9 : 5.7, bytes_of_ns = BDeep ? 2230 : 2880;
+  // What a multiprocessor's blocks take, of which two go on together, each with its left operand; memory; and where
+  // blocks meet, more of it the more of them there are. of_room: clusters of so many blocks that run at once, two
+  // blocks to a multiprocessor: of half as many, each block has one for itself. Measured on an H200, and a seventh
+  // longer here: so much longer than they take there are the times of the kernels that this one is chosen among, which
+  // are an H100's.
+  std::int64_t time(const VectorWay& way, int of_room) const {
+    constexpr int meets = BDeep ? 1000 : 1380, block = 1750, step = BDeep ? 168 : 82;
+    constexpr double of_left = BDeep ? 2.9 : 8.5, each = 2.8, two = 1.4, bytes_of_ns = 3650;
     const int together = BDeep ? 1 << way.group_bits : wave_size >> way.group_bits, of_block = steps(way);
-    const int multiprocessors = limits_.multiprocessors;
-    const int of_each = (tiles(way) * way.blocks + multiprocessors - 1) / multiprocessors;
+    const int all = tiles(way), room = std::max(of_room, 1), turns = (2 * all + room - 1) / room;
     const double multiplies =
-        of_each * ((of_block + together - 1) / together * step + block + of_block * of_left) - first;
+        (turns / 2 * two + turns % 2) * ((of_block + together - 1) / together * step + block + of_block * of_left);
     const double bytes = static_cast<double>(shape_.K) * static_cast<double>(shape_.N[0]) * sizeof(T);
-    return begin + (way.blocks > 1 ? meets + each * way.blocks : 0) +
-           time_together(static_cast<std::int64_t>(std::max(multiplies, 0.0)), bytes / bytes_of_ns);
+    const double meeting = way.blocks > 1 ? meets + each * all * way.blocks : 0;
+    return static_cast<std::int64_t>(meeting + std::hypot(multiplies, bytes / bytes_of_ns));
   }
 
   const C& c_;
