@@ -39,9 +39,11 @@ void check_pairs(Functor functor, Reference reference) {
     for (const T b : values) {
       const auto whole = functor.apply(x, Vec<T, 64>(b));
       const auto turned = functor.apply(Vec<T, 64>(b), x);
+      const auto by_one = functor.apply(x, b);
       const auto four = functor.apply(load_lanes<4>(&values[i]), b);
       for (int lane = 0; lane < 64; ++lane) {
         check(values[i + lane], b, whole[lane]);
+        check(values[i + lane], b, by_one[lane]);
         check(b, values[i + lane], turned[lane]);
         if (lane < 4) check(values[i + lane], b, four[lane]);
       }
