@@ -83,8 +83,24 @@ TEST_CASE("groups by warpgroups: what the copy engine does not take, and one mat
   check(viewed(a).flip<0>(), viewed(b).flip<0>(), ends, copied);
   check(viewed(wide), View<const bf16, 3>(viewed(one).broadcast_to(Index<3>{3, 48, 40})), ends,
         "skinny_grouped_matmul x4");
-  // So few rows that most of the matrices may have none.
-  check(viewed(a).slice<0>(0, 5), viewed(b), Ends{1, 1, 4}, "warpgroup_grouped_matmul_copied x4");
+  // So few rows that most of the matrices may have none: what no kernel reads in whole lines comes element by element.
+  check(viewed(a).slice<0>(0, 5), viewed(b).flip<1>(), Ends{1, 1, 4}, "warpgroup_grouped_matmul_copied x4");
+}
+
+TEST_CASE_TEMPLATE("groups by warpgroups: few rows, each by its matrix as it lies", T, KGEN_TYPES((bf16), f16)) {
+  auto a = random_tensor<T>(Index<2>{6, 201}, 1);
+  for (std::int64_t k = 0; k < 201; ++k) a.elements[static_cast<std::size_t>(5 * 201 + k)] = T(NAN);  // in no group
+  const auto b = random_tensor<T>(Index<3>{3, 201, 77}, 2), turned = random_tensor<T>(Index<3>{3, 77, 201}, 3);
+  for (const Ends& ends : {Ends{1, 1, 4}, {0, 0, 0}, {5, 5, 5}, {4, -1, 5}}) {
+    check(viewed(a), viewed(b), ends, "vector_grouped_matmul x6");
+    check(viewed(a), viewed(turned).template permute<0, 2, 1>(), ends, "vector_grouped_matmul x6");
+  }
+  const auto many = random_tensor<T>(Index<3>{70, 41, 35}, 4);  // more groups than a wave has lanes
+  const auto rows = random_tensor<T>(Index<2>{16, 41}, 5);
+  Ends ends(70, 3);
+  std::fill(ends.begin() + 33, ends.end(), 9);
+  ends[69] = 16;
+  check(viewed(rows), viewed(many), ends, "vector_grouped_matmul x16");
 }
 
 TEST_CASE("groups by warpgroups: floats of 8 and of 32 bits") {

@@ -1,4 +1,4 @@
-// Matrix multiplication of one row of 16 bits by right operands as they lie, wherever their lines begin, by
+// Matrix multiplication of one row of 16 bits, or of each of few by its group's matrix, by right operands as they lie, wherever their lines begin, by
 // multiply-adds of floats: tensor cores have nothing to do where each element is used once. Of eight lines one behind
 // the other each begins elsewhere within 16 bytes, but every eighth one at the same place. So a wave has those of a
 // block's lines whose numbers are the same modulo eight, and reads aligned vectors of them that need no shifting. A
@@ -23,6 +23,49 @@ struct VectorOperands {
   int steps;       // of eight of the depth; one more where lines along it begin anywhere
   int group_bits;  // of how many lanes go along a line together
   int columns;     // of a tile
+};
+
+// Which matrix a row meets: the only one.
+struct OneMatrix {
+  static constexpr bool are_groups = false;
+  static constexpr std::int64_t step = 0;
+  template <class T>
+  KGEN_FN const VectorOperands<T>& of_row(const VectorOperands<T>& operands, int) const {
+    return operands;
+  }
+};
+// That of the first group which ends behind the row (kgen/grouped.hpp), as the device knows: operands are the first
+// row and the first matrix. A row behind all groups has a matrix without lines.
+template <class I>
+struct MatrixOfGroup {
+  static constexpr bool are_groups = true;
+  View<const I, 1> ends;
+  std::int64_t step;          // elements from one matrix to the next
+  std::uintptr_t begin, end;  // of all of them
+
+  // All threads of a wave together.
+  template <class T>
+  KGEN_FN VectorOperands<T> of_row(VectorOperands<T> operands, int row) const {
+    const int count = static_cast<int>(ends.extent(0));
+    int group = count;
+    for (int i = thread_index() % wave_size; i < count && group == count; i += wave_size) {
+      if (static_cast<std::int64_t>(ends.template load<1>(Index<1>{i}).data) > row) group = i;
+    }
+    KGEN_UNROLL
+    for (int distance = 1; distance < wave_size; distance *= 2) {
+      const auto other = shuffle_xor(static_cast<std::uint32_t>(group), distance, wave_size, Where::here());
+      group = static_cast<int>(other) < group ? static_cast<int>(other) : group;
+    }
+    operands.a.data += row * operands.a.strides[0];
+    operands.b.begin = begin;
+    operands.b.end = end;
+    if (group < count) {
+      operands.b.data += group * step;
+    } else {
+      operands.b.extents[0] = 0;
+    }
+    return operands;
+  }
 };
 
 // The 32 lanes of a wave in groups that are a power of two.
@@ -313,20 +356,23 @@ class DeepLine {
   float sums_[2] = {};
 };
 
-template <class Matmul, class T, class C>
+template <class Matmul, class T, class Matrices, class C>
 KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), Matmul::blocks)
-vector_matmul_kernel(const KGEN_GRID_CONSTANT VectorOperands<T> operands, C c, WarpgroupMatmulShape<1> shape) {
+vector_matmul_kernel(const KGEN_GRID_CONSTANT VectorOperands<T> operands, Matrices matrices, C c,
+                     WarpgroupMatmulShape<1> shape) {
   if constexpr (has_warpgroups) {
     constexpr bool deep = Matmul::partial == 0;
     const ClusterDepth part(operands.steps, shape.blocks);
     SharedMemory shared;
     const typename Matmul::Sums sums(shared);  // first: at the same place in all blocks of a cluster
     float* partial = shared.take<float>(Matmul::partial);
-    const typename Matmul::Row row(shared, operands.a, part);
     const int number = static_cast<int>(block_index()), tile = shape.blocks == 1 ? number : number / shape.blocks;
     const auto multiply = [&]<int, int>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-      std::conditional_t<deep, DeepLine<T>, AcrossLines<T>> own(operands, part, static_cast<int>(origin[1]));
-      take_turn(shape.allows_next);
+      if (Matrices::are_groups) take_turn(shape.allows_next);  // the kernel ahead may say where groups end
+      const auto& of_row = matrices.of_row(operands, static_cast<int>(origin[0]));
+      const typename Matmul::Row row(shared, of_row.a, part);
+      std::conditional_t<deep, DeepLine<T>, AcrossLines<T>> own(of_row, part, static_cast<int>(origin[1]));
+      if (!Matrices::are_groups) take_turn(shape.allows_next);
       {
         const BlockPhase filling;
         typename Matmul::Row::Held held;
@@ -368,25 +414,28 @@ struct VectorWay {
   std::int64_t time = std::numeric_limits<std::int64_t>::max();
 };
 
-// One call of VectorMatmul's kernel.
-template <class T, bool BDeep, class A, class B, class C>
+// One call of VectorMatmul's kernel: of one row, or of rows that meet each its own of the matrices, of which b is the
+// first.
+template <class T, bool BDeep, class A, class B, class C, class Matrices = OneMatrix>
 class VectorProduct {
   using Matmul = VectorMatmul<T, BDeep>;
   using Shape = WarpgroupMatmulShape<1>;
-  static constexpr auto* kernel = vector_matmul_kernel<Matmul, T, C>;
-  static constexpr const char* name = "vector_matmul";
+  static constexpr auto* kernel = vector_matmul_kernel<Matmul, T, Matrices, C>;
+  static constexpr const char* name = Matrices::are_groups ? "vector_grouped_matmul" : "vector_matmul";
 
  public:
-  VectorProduct(const A& a, const B& b, const C& c, const Shape& shape, const DeviceLimits& limits, Stream stream)
-      : c_(c), shape_(shape), limits_(limits), stream_(stream) {
+  VectorProduct(const A& a, const B& b, const C& c, const Shape& shape, const DeviceLimits& limits, Stream stream,
+                const Matrices& matrices = {})
+      : c_(c), shape_(shape), limits_(limits), stream_(stream), matrices_(matrices) {
     operands_.a = CopiedMatrix<T>(a, false);
     operands_.b = CopiedMatrix<T>(b, BDeep);
     const CopiedMatrix<T>& lines = operands_.b;
-    aligned_ = reinterpret_cast<std::uintptr_t>(lines.data) % 16 == 0 && lines.strides[0] % Matmul::lanes == 0;
+    aligned_ = reinterpret_cast<std::uintptr_t>(lines.data) % 16 == 0 && lines.strides[0] % Matmul::lanes == 0 &&
+               matrices.step % Matmul::lanes == 0;
     const std::int64_t depth = shape.K + (BDeep && !aligned_ ? Matmul::lanes - 1 : 0);
     operands_.steps = static_cast<int>((depth + Matmul::lanes - 1) / Matmul::lanes);
     // Else more than one of a thread's blocks would be the matrix's in part.
-    fits_ = shape.M == 1 && std::min(lines.extents[0], lines.extents[1]) >= 2 * Matmul::lanes &&
+    fits_ = (Matrices::are_groups || shape.M == 1) && std::min(lines.extents[0], lines.extents[1]) >= 2 * Matmul::lanes &&
             lines.strides[1] == 1 && lines.strides[0] >= lines.extents[1] && operands_.a.strides[1] == 1 &&
             shape.columns_asked == 0 && limits.shared_bytes >= Matmul::most_shared &&
             runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
@@ -419,7 +468,7 @@ class VectorProduct {
     shape_.tiles = tiles(way);
     shape_.blocks = way.blocks;
     shape_.allows_next = shape_.tiles * way.blocks * 2 <= limits_.multiprocessors * Matmul::blocks;
-    launch_early(grid(way), stream_, kernel, operands_,
+    launch_early(grid(way), stream_, kernel, operands_, matrices_,
                  with_each(c_, [](const auto& sink) { return with_access(sink, 8); }), shape_);
     return true;
   }
@@ -447,7 +496,7 @@ class VectorProduct {
     const int all = tiles(way), room = std::max(of_room, 1), turns = (2 * all + room - 1) / room;
     const double multiplies =
         (turns / 2 * two + turns % 2) * ((of_block + together - 1) / together * step + block + of_block * of_left);
-    const double bytes = static_cast<double>(shape_.K) * static_cast<double>(shape_.N[0]) * sizeof(T);
+    const double bytes = static_cast<double>(shape_.M * shape_.K) * static_cast<double>(shape_.N[0]) * sizeof(T);
     const double meeting = way.blocks > 1 ? meets + each * all * way.blocks : 0;
     return static_cast<std::int64_t>(meeting + std::hypot(multiplies, bytes / bytes_of_ns));
   }
@@ -456,6 +505,7 @@ class VectorProduct {
   Shape shape_;
   const DeviceLimits& limits_;
   Stream stream_;
+  Matrices matrices_;
   VectorOperands<T> operands_;
   bool aligned_, fits_;
 };

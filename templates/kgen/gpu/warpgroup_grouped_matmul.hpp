@@ -7,6 +7,7 @@
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/row_groups.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
+#include "kgen/gpu/vector_matmul.hpp"
 #include "kgen/gpu/warpgroup_batched_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -291,6 +292,26 @@ struct GroupedProduct {
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
     return true;
   }
+  // Few rows, of which each reads its group's matrix as it lies: false where device or compiler do not allow it.
+  static constexpr int most_single_rows = 16;
+  template <bool BDeep>
+  bool launch_single_rows(const DeviceLimits& limits, Stream stream) const {
+    if constexpr (sizeof(T) == 2 && products == 1) {
+      const View<const T, 3> all(nth<0>(b));
+      if (shape.M > most_single_rows || all.stride(0) < 0) return false;
+      const View<const T, 2> first = matrix_of(all, Index<3>{}, last_axes<2>(all.shape()));
+      const Span memory(all);
+      const MatrixOfGroup<I> matrices{ends, all.stride(0), memory.begin, memory.end};
+      const View<const T, 2> rows = a;
+      VectorProduct<T, BDeep, View<const T, 2>, View<const T, 2>, C, MatrixOfGroup<I>> product(rows, first, c, shape,
+                                                                                            limits, stream, matrices);
+      if (!product.fits()) return false;
+      const VectorWay way = product.best();
+      return way.blocks > 0 && product(way);
+    } else {
+      return false;
+    }
+  }
   // False where device or compiler do not allow it. What the copy engine does not take is copied to where it does;
   // where that is not possible in one launch, or groups have so few rows that many may have none, all comes through
   // registers.
@@ -306,6 +327,7 @@ struct GroupedProduct {
       copies_all = copies_all && lines && shape.M >= 4 * ends.extent(0);
       if (lines) bytes += Copies::bytes(*lines);
     });
+    if (bytes > 0 && launch_single_rows<BDeep>(limits, stream)) return true;
     using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, products>;
     if (bytes == 0 || !copies_all || !runs_warpgroup_matmul<T, BDeep, Loads, products, C>(limits)) {
       return launch_as_it_lies<BDeep>(limits, stream);
