@@ -104,6 +104,11 @@ KGEN_FN Vec<T, W> maximum(const Vec<T, W>& a, const Vec<T, W>& b) {
     return lanewise(a, b, [](float x, float y) KGEN_LAMBDA { return gpu::greater(x, y); });
   }
 #endif
+#if defined(KGEN_REGISTERS) && !defined(KGEN_GPU)
+  if constexpr (std::is_floating_point_v<T> && W >= lanes_of<T>) {
+    return target::on_registers(target::MaximumFunction{}, a, b);
+  }
+#endif
   const Vec<T, W> greater = select(a < b, b, a);  // a where either is NaN
   if constexpr (std::is_floating_point_v<T>) {
     return select(b == b, greater, b);
@@ -117,6 +122,11 @@ KGEN_FN Vec<T, W> minimum(const Vec<T, W>& a, const Vec<T, W>& b) {
 #if defined(KGEN_GPU)
   if constexpr (std::is_same_v<T, float>) {
     return lanewise(a, b, [](float x, float y) KGEN_LAMBDA { return gpu::lesser(x, y); });
+  }
+#endif
+#if defined(KGEN_REGISTERS) && !defined(KGEN_GPU)
+  if constexpr (std::is_floating_point_v<T> && W >= lanes_of<T>) {
+    return target::on_registers(target::MinimumFunction{}, a, b);
   }
 #endif
   const Vec<T, W> lesser = select(b < a, b, a);

@@ -155,4 +155,40 @@ TEST_CASE("a lane's result does not depend on how many there are") {
   }
 }
 
+// NaN of b where b is one, else of a; a of two zeros.
+TEST_CASE_TEMPLATE("the greater and the lesser of every two special values, to the bit", T, float, double) {
+  using Limits = std::numeric_limits<T>;
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const T nan = Limits::quiet_NaN(), other_nan = std::bit_cast<T>(std::bit_cast<Bits>(nan) | 77);
+  const T values[] = {T(0),
+                      -T(0),
+                      T(1),
+                      T(-1),
+                      Limits::infinity(),
+                      -Limits::infinity(),
+                      nan,
+                      -nan,
+                      other_nan,
+                      Limits::denorm_min(),
+                      -Limits::denorm_min(),
+                      Limits::max(),
+                      Limits::lowest()};
+  const auto check = [&]<int W>(std::integral_constant<int, W>) {
+    for (const T a : values) {
+      for (const T b : values) {
+        const T most = b != b || a < b ? b : a, least = b != b || b < a ? b : a;
+        const auto greater = maximum(Vec<T, W>(a), Vec<T, W>(b)), lesser = minimum(Vec<T, W>(a), Vec<T, W>(b));
+        for (const int lane : {0, W - 1}) {
+          CHECK(std::bit_cast<Bits>(static_cast<T>(greater[lane])) == std::bit_cast<Bits>(most));
+          CHECK(std::bit_cast<Bits>(static_cast<T>(lesser[lane])) == std::bit_cast<Bits>(least));
+        }
+      }
+    }
+  };
+  check(std::integral_constant<int, 1>{});
+  check(std::integral_constant<int, 4>{});
+  check(std::integral_constant<int, 8>{});
+  check(std::integral_constant<int, 64>{});
+}
+
 #endif

@@ -203,6 +203,27 @@ struct RoundFunction {
 #endif
 };
 
+#if defined(KGEN_REGISTERS)
+// The greater and the lesser: of zeros a, NaN where either is NaN. An instruction gives the second operand then, so
+// that b alone is looked at. Compared and chosen twice, maxima of columns took 1.1 to 2 times as long on a Zen 3.
+struct MaximumFunction {
+  template <std::floating_point T>
+  KGEN_FN Vec<T, lanes_of<T>> operator()(const Vec<T, lanes_of<T>>& a, const Vec<T, lanes_of<T>>& b) const {
+    Vec<T, lanes_of<T>> most;
+    most.data = greater(b.data, a.data);
+    return select(b == b, most, b);
+  }
+};
+struct MinimumFunction {
+  template <std::floating_point T>
+  KGEN_FN Vec<T, lanes_of<T>> operator()(const Vec<T, lanes_of<T>>& a, const Vec<T, lanes_of<T>>& b) const {
+    Vec<T, lanes_of<T>> least;
+    least.data = lesser(b.data, a.data);
+    return select(b == b, least, b);
+  }
+};
+#endif
+
 #if defined(KGEN_REGISTERS) && defined(__FMA__)
 // a * b + c with one rounding.
 struct MultiplyAddFunction {
