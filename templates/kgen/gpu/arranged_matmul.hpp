@@ -1,9 +1,9 @@
-// The products of staged_matmul.hpp of more rows and many weights: warpgroups take what they made of 64 columns' weights from their
-// registers, and the left operand from shared memory. The copy engine brings both, so far ahead that memory is never
-// waited for. Weights lie there as in memory, and a thread takes the words of its two columns that it needs of every
-// four: so it has neighbours in depth where the tensor cores want them of a quad. The order of depth in which that
-// leaves them is the left operand's, once a kernel has arranged that in memory set aside for the call. Tiles share the
-// depth among the blocks of a cluster, and their sums meet where stages were.
+// The products of staged_matmul.hpp of more rows and many weights: warpgroups take what they made of 64 columns'
+// weights from their registers, and the left operand from shared memory. The copy engine brings both, so far ahead that
+// memory is never waited for. Weights lie there as in memory, and a thread takes the words of its two columns that it
+// needs of every four: so it has neighbours in depth where the tensor cores want them of a quad. The order of depth in
+// which that leaves them is the left operand's, once a kernel has arranged that in memory set aside for the call. Tiles
+// share the depth among the blocks of a cluster, and their sums meet where stages were.
 #pragma once
 
 #include "kgen/gpu/cluster_sums.hpp"
@@ -90,9 +90,7 @@ struct ArrangedMatmul {
   static constexpr int stages = fitting_stages < 6 ? fitting_stages : 6;
   using Ring = TilePipeline<Lines, stages, 1>;
   // Sums take the place of stages that nobody reads any more.
-  static constexpr std::int64_t shared() {
-    return Ring::shared() + LeftRing::shared() + NamedBarriers<1>::shared();
-  }
+  static constexpr std::int64_t shared() { return Ring::shared() + LeftRing::shared() + NamedBarriers<1>::shared(); }
   static_assert(Sums::shared() <= stages * shared_bytes<Lines>(1));
 
   // A warpgroup: sums += those of its columns from `column` on, of which those before `end` are there, over a part of

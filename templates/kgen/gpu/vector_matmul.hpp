@@ -1,9 +1,10 @@
-// Matrix multiplication of one row of 16 bits, or of each of few by its group's matrix, by right operands as they lie, wherever their lines begin, by
-// multiply-adds of floats: tensor cores have nothing to do where each element is used once. Of eight lines one behind
-// the other each begins elsewhere within 16 bytes, but every eighth one at the same place. So a wave has those of a
-// block's lines whose numbers are the same modulo eight, and reads aligned vectors of them that need no shifting. A
-// group of its lanes goes along a line; lines across the depth have sums for each place, lines along it one for all.
-// The blocks of a cluster share the depth, and their sums meet in shared memory (cluster_sums.hpp).
+// Matrix multiplication of one row of 16 bits, or of each of few by its group's matrix, by right operands as they lie,
+// wherever their lines begin, by multiply-adds of floats: tensor cores have nothing to do where each element is used
+// once. Of eight lines one behind the other each begins elsewhere within 16 bytes, but every eighth one at the same
+// place. So a wave has those of a block's lines whose numbers are the same modulo eight, and reads aligned vectors of
+// them that need no shifting. A group of its lanes goes along a line; lines across the depth have sums for each place,
+// lines along it one for all. The blocks of a cluster share the depth, and their sums meet in shared memory
+// (cluster_sums.hpp).
 #pragma once
 
 #include <bit>
@@ -435,9 +436,10 @@ class VectorProduct {
     const std::int64_t depth = shape.K + (BDeep && !aligned_ ? Matmul::lanes - 1 : 0);
     operands_.steps = static_cast<int>((depth + Matmul::lanes - 1) / Matmul::lanes);
     // Else more than one of a thread's blocks would be the matrix's in part.
-    fits_ = (Matrices::are_groups || shape.M == 1) && std::min(lines.extents[0], lines.extents[1]) >= 2 * Matmul::lanes &&
-            lines.strides[1] == 1 && lines.strides[0] >= lines.extents[1] && operands_.a.strides[1] == 1 &&
-            shape.columns_asked == 0 && limits.shared_bytes >= Matmul::most_shared &&
+    fits_ = (Matrices::are_groups || shape.M == 1) &&
+            std::min(lines.extents[0], lines.extents[1]) >= 2 * Matmul::lanes && lines.strides[1] == 1 &&
+            lines.strides[0] >= lines.extents[1] && operands_.a.strides[1] == 1 && shape.columns_asked == 0 &&
+            limits.shared_bytes >= Matmul::most_shared &&
             runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   }
 

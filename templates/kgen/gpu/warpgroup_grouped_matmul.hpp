@@ -303,8 +303,8 @@ struct GroupedProduct {
       const Span memory(all);
       const MatrixOfGroup<I> matrices{ends, all.stride(0), memory.begin, memory.end};
       const View<const T, 2> rows = a;
-      VectorProduct<T, BDeep, View<const T, 2>, View<const T, 2>, C, MatrixOfGroup<I>> product(rows, first, c, shape,
-                                                                                            limits, stream, matrices);
+      VectorProduct<T, BDeep, View<const T, 2>, View<const T, 2>, C, MatrixOfGroup<I>> product(
+          rows, first, c, shape, limits, stream, matrices);
       if (!product.fits()) return false;
       const VectorWay way = product.best();
       return way.blocks > 0 && product(way);
