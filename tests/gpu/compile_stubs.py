@@ -58,12 +58,13 @@ SPILLED |= {"wave_matmul_kernel": 108}
 SPILLED |= {"arranged_matmul_kernel": 32}
 # At the ends of memory, where elements are read one by one.
 SPILLED |= {"few_rows_matmul_kernel": 36, "wave_batched_matmul_kernel": 8}
-# Of small blocks for heads of 64 elements, five of which are to fit beside each other, the loop over keys reads three words.
-SPILLED |= {"skinny_attention_kernel": 32}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
 # more of them than it can keep; the loop in front of it has none in memory.
 SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 96, "warpgroup_grouped_matmul_kernel": 96}
 SPILLED_OF_INTEGERS = {"warpgroup_matmul_kernel": 104, "warpgroup_grouped_matmul_kernel": 96}
+# Of small blocks for heads of 64 elements, five of which are to fit beside each other, the loop over keys reads a few
+# words.
+SPILLED_OF_SMALL_BLOCKS = {"skinny_attention_kernel": 32}
 # Scalar registers of a wave that go to lanes of vector registers, where its 102 do not suffice.
 SCALARS_IN_LANES = 128
 SHARED = 48 * 1024
@@ -268,8 +269,9 @@ def too_much(kernel, arguments):
     found = re.search(r"kgen::gpu::(\w+)", kernel.name)
     name = found and found[1]
     registers = REGISTERS.get(arguments.arch, {}).get(name, OTHER_REGISTERS[arguments.target])
-    short, integers = (re.search(of, kernel.name) for of in (r"<kgen::f8e[45]m[23],", r"<kgen::gpu::BytePair<"))
-    spilled = (SPILLED_OF_SHORT_SUMS if short else SPILLED_OF_INTEGERS if integers else SPILLED).get(name, 0)
+    kinds = {r"<kgen::f8e[45]m[23],": SPILLED_OF_SHORT_SUMS, r"<kgen::gpu::BytePair<": SPILLED_OF_INTEGERS,
+             r"SkinnyAttention<[^<>]*\b64, (true|\(bool\)1),": SPILLED_OF_SMALL_BLOCKS}
+    spilled = next((table for of, table in kinds.items() if re.search(of, kernel.name)), SPILLED).get(name, 0)
     stack = max(STACK[arguments.target], arguments.stack, spilled)
     ceilings = {"registers": (min(registers, arguments.registers), "registers"), "stack": (stack, "bytes of stack"),
                 "spills": (max(2 * spilled, arguments.spills), "bytes of spills"), "shared": (SHARED, "bytes of shared memory"),

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     return run(argc, argv, order, nullptr, stop) == 0 ? 0 : 1;
   }
   int failed = 0;
-  for (const Order order : {Order::forward, Order::reverse, Order::shuffled}) {
+  for (const Order order : {Order::forward, Order::reverse, Order::shuffled, Order::ahead}) {
     const char* without = order == Order::forward ? nullptr : "*every float type*";
     failed += run(argc, argv, order, without, stop);
     if (stop) break;

@@ -297,7 +297,8 @@ TEST_CASE("skinny attention: clusters, single blocks and small ones, in any orde
                          {{2, 16, 2, 40, 17, 2}, 3, "small_attention x4"},
                          {{2, 1, 2, 72, 1000, 2}, 3, "skinny_attention x8"}}) {
     const Operands<f16> x(c.size);
-    for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    using enum simt::Order;
+    for (const simt::Order order : {forward, reverse, shuffled, ahead}) {
       for (const bool causal : {false, true}) {
         Hopper device;
         simt::device().multiprocessors = c.multiprocessors;

@@ -6,7 +6,7 @@
 //
 // Why not warpgroup_attention.hpp: of its 128 rows a decode with 4 rows has a use for 4, which made 1.1 us of products
 // and as much of exponentials for 128 keys that memory brings in 2 us to a multiprocessor, and its blocks' results went
-// through memory to a second kernel. 32 heads of 8, 8192 keys: 18.0 us that way, 14.2 this way
+// through memory to a second kernel. 32 heads of 8, 8192 keys: 18.0 us that way, 11.5 this way
 // (tests/bench/ATTENTION.md).
 #pragma once
 
@@ -213,7 +213,7 @@ struct SkinnyAttention {
     const int wave = thread_index() / wave_size, first_key = wave % together * keys;
     RowsOfScores<Rule, Mask> counted(shape, mask, share.b, share.key_head, share.first_row, rows,
                                      thread_index() % wave_size / 4);
-    if constexpr (Rule::is_paged) counted.look_for_gaps(share.begin * stage_keys, share.end * stage_keys);
+    counted.look_for_gaps(share.begin * stage_keys, share.end * stage_keys);
     const Query query(staged);
     int turn = wave / together;  // 0: this wave's
     KGEN_NO_UNROLL
@@ -418,7 +418,7 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     typename Attention::Pipeline ring(shared, Attention::waves);
     Mbarrier* const queries = shared.take<Mbarrier>(1);  // that all waves have brought theirs
     if (thread_index() == 0) queries[0].init(Attention::waves);
-    typename Attention::Sent sent(shared, order.blocks);
+    typename Attention::Sent sent(shared, order.blocks);  // and all threads know of both mbarriers behind its begin()
     T* const staged = shared.take<T>(Attention::rows * Attention::width);  // queries,
     float* const back = shared.take<float>(Attention::rows);               // and how they were scaled
     Keys* const of_waves = again.take<Keys>(Attention::waves);  // in the ring's place, once all of that has been read
@@ -471,9 +471,9 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
 }
 
 // How many blocks of a cluster share the keys of each of so many tiles of rows, at most so many. On an H200 clusters of
-// 4 and 8 do not find room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys take 22.0
+// 4 and 8 do not find room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys took 22.0
 // us with 4 blocks each, 23.7 with 6 and 29.7 with 8, which need two rounds; 32 heads 37.6 with 2, 41.4 with 3 and 48.6
-// with 4.
+// with 4 (before blocks sent each other what they have).
 inline int blocks_of_keys(int tiles, int most, const DeviceLimits& limits) {
   const auto rounds = [&](int blocks) {
     return (std::int64_t{tiles} * blocks + limits.multiprocessors - 1) / limits.multiprocessors;

@@ -71,7 +71,8 @@ KGEN_FN Vec<T, W> shifted_right(const Vec<T, W>& x, const Vec<T, W>& count) {
 }
 
 // Bytes that are shifted by one count go as words of 32 bits, without the bits that come from a neighbour: GCC 12 takes
-// a vector of eight bytes apart. 33 million bytes, two shifts and an addition, took 30 ms on a Zen 3, and take 8.
+// a vector of eight bytes apart. 33 million bytes, two shifts and an addition, took 31 ms and more on a Zen 3, and take
+// 9 to 12.
 template <class X, class Count>
 inline constexpr bool shifts_words = false;
 template <class T, int W>
