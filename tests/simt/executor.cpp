@@ -31,6 +31,11 @@ Order order_of_environment() {
   throw Error(text("KGEN_SIMT_ORDER is '", name, "'; it can be forward, reverse, shuffled or ahead"));
 }
 
+std::uint32_t seed_of_environment() {
+  const char* seed = std::getenv("KGEN_SIMT_SEED");
+  return seed == nullptr ? 1 : static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10));
+}
+
 // Whether something is on its way to the block.
 bool is_awaited_by(const Block& block) {
   return std::any_of(block.cluster->begin(), block.cluster->end(), [&](const Block& other) {
@@ -235,6 +240,16 @@ void run_threads(std::vector<Block>& cluster) {
   }
 }
 
+// Whether clusters run in an order of the device's seed: nothing says which one the hardware begins with.
+bool has_random_clusters() { return device().order == Order::reverse || device().order == Order::shuffled; }
+
+std::vector<std::int64_t> order_of_clusters(std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (has_random_clusters()) std::shuffle(order.begin(), order.end(), std::mt19937(device().seed));
+  return order;
+}
+
 // A block's shared memory, with room behind it to see writes past its end.
 struct Shared {
   static constexpr std::size_t margin = 4096, alignment = 1024;
@@ -281,7 +296,9 @@ void run_cluster(const Launch& launch, const std::function<void()>& body, std::i
     }
     if (block.error.empty()) continue;
     for (const auto& fiber : all_fibers) fiber->started = false;  // their stacks are of no use any more
-    throw Error(text(launch.name, ": block ", block.index, ": ", block.error));
+    const bool in_order = launch.blocks == launch.cluster || !has_random_clusters();
+    const std::string order = in_order ? "" : text(" (blocks in the order of seed ", device().seed, ")");
+    throw Error(text(launch.name, ": block ", block.index, ": ", block.error, order));
   }
 }
 
@@ -292,7 +309,7 @@ std::string name_of(const Place& place) {
 }
 
 Device& device() {
-  thread_local Device device{.order = order_of_environment()};
+  thread_local Device device{.order = order_of_environment(), .seed = seed_of_environment()};
   return device;
 }
 
@@ -316,8 +333,8 @@ void run(const Launch& launch, const std::function<void()>& body) {
   for (std::size_t i = 0; i < wanted; ++i) fibers.push_back(all_fibers[i].get());
   std::vector<Shared> shared;
   for (int rank = 0; rank < launch.cluster; ++rank) shared.emplace_back(launch.shared_bytes);
-  for (std::int64_t first = 0; first < launch.blocks; first += launch.cluster) {
-    run_cluster(launch, body, first, shared, fibers);
+  for (const std::int64_t cluster : order_of_clusters(launch.blocks / launch.cluster)) {
+    run_cluster(launch, body, cluster * launch.cluster, shared, fibers);
   }
 }
 

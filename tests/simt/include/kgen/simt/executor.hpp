@@ -1,5 +1,6 @@
 // The SIMT executor: runs the kernels of a GPU on the CPU, one fiber for each thread of a block, one block (or one
-// cluster of blocks) after the other. It is strict where hardware is silent:
+// cluster of blocks) after the other: from the first to the last, or in Order::reverse and Order::shuffled in a random
+// order, which the seed says. It is strict where hardware is silent:
 //
 //   - a barrier wants every thread of the block, at the same place in the source;
 //   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
@@ -46,7 +47,7 @@ struct Place {
 std::string name_of(const Place& place);  // "team.hpp:111"
 
 // What the executor pretends to be. Tests change it; it belongs to the thread that launches. KGEN_SIMT_ORDER names the
-// order that it begins with: forward, reverse, shuffled or ahead.
+// order that it begins with, forward, reverse, shuffled or ahead, and KGEN_SIMT_SEED the seed.
 struct Device {
   int wave_size = 32;
   int multiprocessors = 4;
@@ -55,7 +56,7 @@ struct Device {
   std::int64_t cache_bytes = std::int64_t{50} << 20;
   bool small_tiles = false;  // of products by waves, where these pay: all products of tests are so small
   Order order = Order::forward;
-  std::uint32_t seed = 1;                     // of Order::shuffled
+  std::uint32_t seed = 1;                     // of what is random
   std::function<void(const Launch&)> notice;  // of each launch
   // Whether blocks do without the barrier, arrival, wait or fence there: what a kernel computes then shows what it is
   // for. Asked at each.
