@@ -2,7 +2,8 @@
 
 - every example against its float64 reference, outputs poisoned first, launched stub by stub, captured and replayed:
   CUDA's sources, and HIP's through HIP's NVIDIA platform;
-- the runtime's test, and check mode on stubs that are right and on stubs that are not;
+- the runtime's test, with what the device's tensor cores and copy engine give against the SIMT executor's, bit for bit;
+- check mode on stubs that are right and on stubs that are not;
 - under compute-sanitizer's tools CUDA's examples, launched stub by stub, and of the runtime's test what replays,
   captures and begins early. Not under them: HIP's sources, check mode, and tests that take times or want errors.
 

@@ -1,95 +1,26 @@
-#include "kgen/simt/executor.hpp"
-
-#include <setjmp.h>
-#include <ucontext.h>
-
+// Whose turn it is: of the threads of a cluster, and of the clusters of a grid.
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <numeric>
 #include <random>
-#include <sstream>
-#include <vector>
+
+#include "running.hpp"
 
 namespace kgen::simt {
+
+constinit thread_local Block* running = nullptr;
+
+// Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
+// switch must not change between: hence these two small functions.
+void switch_to_scheduler() {
+  Fiber& fiber = *running->fibers[running->current];
+  if (_setjmp(fiber.here) == 0) _longjmp(running->scheduler, 1);
+}
+
 namespace {
 
-enum class State { ready, at_barrier, at_cluster_barrier, in_wave, waiting, done };
-
-struct Thread {
-  State state = State::ready;
-  Place place{};              // of the barrier that it waits at
-  WaveOperation operation{};  // that it waits in
-  std::uint32_t word = 0;     // what it passes
-  int source = 0;             // the lane it reads
-  bool waited = false;        // for what is ahead of the kernel
-  bool knows_begun = false;   // that all blocks of the cluster have begun
-  std::function<bool()> come;                                       // what it waits for, where it is `waiting`
-  std::vector<std::vector<std::function<void()>>> products = {{}};  // under way: groups, the last of which is open
-};
-
-constexpr int group_widths = 7;  // 1, 2, ..., 64
-
-// How many lanes of a group have come to an operation.
-struct Arrival {
-  WaveOperation operation{};
-  int count = 0;
-};
-
-struct Fiber {
-  static constexpr std::size_t stack_bytes = 256 * 1024;
-
-  std::unique_ptr<unsigned char[]> stack{new unsigned char[stack_bytes]};
-  ucontext_t context;
-  jmp_buf here;
-  bool started = false;
-};
-
-struct Block;
-
-// A thread of another block, which may read a block's memory until the next barrier of the cluster.
-struct Reader {
-  const Block* block = nullptr;  // null: there is none
-  int thread = 0;
-};
-
-// Work that is done without a thread, and the block whose memory it writes.
-struct Late {
-  std::function<void()> work;
-  const Block* to;
-};
-
-// One block while it runs.
-struct Block {
-  const Launch& launch;
-  const std::function<void()>& body;
-  std::int64_t index;
-  unsigned char* shared;
-  Fiber* const* fibers;  // one for each thread
-  std::vector<Block>* cluster;
-  std::vector<Thread> threads;
-  std::vector<Arrival> arrivals;  // [first lane of the group][logarithm of its width]
-  int current = 0;
-  std::size_t left = 0;   // threads that have left the kernel
-  std::size_t begun = 0;  // that have said that they began
-  Reader reader;
-  std::vector<Late> late;  // what its threads asked for, and is under way
-  jmp_buf scheduler;
-  std::string error;  // empty: none
-};
-
-thread_local Block* running = nullptr;
 thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
-
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream stream;
-  (stream << ... << parts);
-  return stream.str();
-}
 
 Order order_of_environment() {
   const char* name = std::getenv("KGEN_SIMT_ORDER");
@@ -100,11 +31,9 @@ Order order_of_environment() {
   throw Error(text("KGEN_SIMT_ORDER is '", name, "'; it can be forward, reverse, shuffled or ahead"));
 }
 
-// Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
-// switch must not change between: hence these two small functions.
-void switch_to_scheduler() {
-  Fiber& fiber = *running->fibers[running->current];
-  if (_setjmp(fiber.here) == 0) _longjmp(running->scheduler, 1);
+std::uint32_t seed_of_environment() {
+  const char* seed = std::getenv("KGEN_SIMT_SEED");
+  return seed == nullptr ? 1 : static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10));
 }
 
 // Whether something is on its way to the block.
@@ -173,8 +102,6 @@ std::string doing(const Thread& thread) {
   }
   return "runs";
 }
-
-Thread& this_thread() { return running->threads[static_cast<std::size_t>(running->current)]; }
 
 // Why nobody can go on: somebody waits for somebody who will not come.
 std::string deadlock(const Block& block) {
@@ -313,6 +240,16 @@ void run_threads(std::vector<Block>& cluster) {
   }
 }
 
+// Whether clusters run in an order of the device's seed: nothing says which one the hardware begins with.
+bool has_random_clusters() { return device().order == Order::reverse || device().order == Order::shuffled; }
+
+std::vector<std::int64_t> order_of_clusters(std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (has_random_clusters()) std::shuffle(order.begin(), order.end(), std::mt19937(device().seed));
+  return order;
+}
+
 // A block's shared memory, with room behind it to see writes past its end.
 struct Shared {
   static constexpr std::size_t margin = 4096, alignment = 1024;
@@ -320,12 +257,14 @@ struct Shared {
 
   std::size_t bytes;
   std::unique_ptr<unsigned char[], void (*)(void*)> memory;
+  std::unique_ptr<unsigned char[]> fenced;  // what the async proxy sees of it
 
   explicit Shared(std::size_t size)
       : bytes(size),
         memory(static_cast<unsigned char*>(
                    std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment + margin)),
-               std::free) {}
+               std::free),
+        fenced(new unsigned char[size]) {}
   void clear() const {
     std::memset(memory.get(), poison, bytes);
     std::memset(memory.get() + bytes, canary, margin);
@@ -344,8 +283,8 @@ void run_cluster(const Launch& launch, const std::function<void()>& body, std::i
   for (std::size_t rank = 0; rank < shared.size(); ++rank) {
     shared[rank].clear();
     cluster.push_back({launch, body, first + static_cast<std::int64_t>(rank), shared[rank].memory.get(),
-                       fibers.data() + rank * threads, &cluster, std::vector<Thread>(threads),
-                       std::vector<Arrival>(threads * group_widths)});
+                       shared[rank].fenced.get(), fibers.data() + rank * threads, &cluster,
+                       std::vector<Thread>(threads), std::vector<Arrival>(threads * group_widths)});
   }
   run_threads(cluster);
   running = nullptr;
@@ -357,7 +296,9 @@ void run_cluster(const Launch& launch, const std::function<void()>& body, std::i
     }
     if (block.error.empty()) continue;
     for (const auto& fiber : all_fibers) fiber->started = false;  // their stacks are of no use any more
-    throw Error(text(launch.name, ": block ", block.index, ": ", block.error));
+    const bool in_order = launch.blocks == launch.cluster || !has_random_clusters();
+    const std::string order = in_order ? "" : text(" (blocks in the order of seed ", device().seed, ")");
+    throw Error(text(launch.name, ": block ", block.index, ": ", block.error, order));
   }
 }
 
@@ -368,7 +309,7 @@ std::string name_of(const Place& place) {
 }
 
 Device& device() {
-  thread_local Device device{.order = order_of_environment()};
+  thread_local Device device{.order = order_of_environment(), .seed = seed_of_environment()};
   return device;
 }
 
@@ -392,188 +333,9 @@ void run(const Launch& launch, const std::function<void()>& body) {
   for (std::size_t i = 0; i < wanted; ++i) fibers.push_back(all_fibers[i].get());
   std::vector<Shared> shared;
   for (int rank = 0; rank < launch.cluster; ++rank) shared.emplace_back(launch.shared_bytes);
-  for (std::int64_t first = 0; first < launch.blocks; first += launch.cluster) {
-    run_cluster(launch, body, first, shared, fibers);
+  for (const std::int64_t cluster : order_of_clusters(launch.blocks / launch.cluster)) {
+    run_cluster(launch, body, cluster * launch.cluster, shared, fibers);
   }
-}
-
-void* allocate(std::size_t bytes) {
-  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(memory, 0xff, bytes);
-  return memory;
-}
-void release(void* memory) { std::free(memory); }
-
-int thread_index() { return running->current; }
-int block_threads() { return running->launch.threads; }
-std::int64_t block_index() { return running->index; }
-std::int64_t block_count() { return running->launch.blocks; }
-unsigned char* shared_memory() { return running->shared; }
-
-void require_shared(std::size_t bytes) {
-  if (bytes > running->launch.shared_bytes) {
-    fail(text("takes ", bytes, " bytes of shared memory, but the launch asked for ", running->launch.shared_bytes));
-  }
-}
-
-void await_earlier() { this_thread().waited = true; }
-
-namespace {
-// Whether it is the block's own memory, or what nothing writes.
-bool may_not_wait(const void* address) {
-  const auto* byte = static_cast<const unsigned char*>(address);
-  const bool is_shared = byte >= running->shared && byte < running->shared + running->launch.shared_bytes;
-  return is_shared || (device().lasts && device().lasts(address));
-}
-}  // namespace
-
-void access(const void* address, std::size_t alignment) {
-  const bool on_device = running != nullptr;  // else these are the host's own accesses
-  if (on_device && running->launch.early && !this_thread().waited && !may_not_wait(address)) {
-    fail("accesses memory before it has awaited what is ahead of its kernel, which was launched early");
-  }
-  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
-    fail(text("accesses ", alignment, " bytes at an address that is no multiple of it"));
-  }
-}
-
-void block_barrier(Place place) {
-  if (device().omits && device().omits(place)) return;
-  Thread& thread = this_thread();
-  thread.state = State::at_barrier;
-  thread.place = place;
-  switch_to_scheduler();
-}
-
-int cluster_rank() { return static_cast<int>(running - running->cluster->data()); }
-
-void cluster_barrier(Place place) {
-  if (device().omits && device().omits(place)) return;
-  Thread& thread = this_thread();
-  thread.state = State::at_cluster_barrier;
-  thread.place = place;
-  switch_to_scheduler();
-}
-
-void cluster_arrive() { ++running->begun; }
-
-void cluster_await(Place place) {
-  if (device().omits && device().omits(place)) return;
-  const std::vector<Block>& cluster = *running->cluster;
-  wait_until(place, [&cluster] {
-    return std::all_of(cluster.begin(), cluster.end(),
-                       [](const Block& block) { return block.begun == block.threads.size(); });
-  });
-  this_thread().knows_begun = true;
-}
-
-void require_begun() {
-  if (!this_thread().knows_begun) fail("sends to another block of the cluster, which may not have begun");
-}
-
-namespace {
-// The block of the cluster, and what `memory`, of this block's shared memory, is there.
-struct Reached {
-  Block& block;
-  unsigned char* memory;
-};
-Reached reach(void* memory, int rank) {
-  const auto offset = static_cast<unsigned char*>(memory) - running->shared;
-  if (offset < 0 || static_cast<std::size_t>(offset) >= running->launch.shared_bytes) {
-    fail("maps an address that is not in its shared memory to another block of the cluster");
-  }
-  if (rank < 0 || rank >= running->launch.cluster) {
-    fail(text("maps an address to block ", rank, " of a cluster of ", running->launch.cluster));
-  }
-  Block& other = (*running->cluster)[static_cast<std::size_t>(rank)];
-  if (other.left == other.threads.size()) {
-    fail(text("maps an address to the shared memory of block ", other.index, ", which has left the kernel"));
-  }
-  return {other, other.shared + offset};
-}
-}  // namespace
-
-void* cluster_shared(void* memory, int rank) {
-  const Reached there = reach(memory, rank);
-  if (&there.block != running) there.block.reader = {running, running->current};
-  return there.memory;
-}
-void* reach_shared(void* memory, int rank) { return reach(memory, rank).memory; }
-
-std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source) {
-  const int lane = running->current % device().wave_size, wave = running->current - lane;
-  const int width = operation.width, first = lane / std::max(width, 1) * std::max(width, 1);
-  if (width < 1 || width > device().wave_size || (width & (width - 1)) != 0) {
-    fail(text(operation.name, " of width ", width, " in a wave of ", device().wave_size, " at ",
-              name_of(operation.place)));
-  }
-  if (source < first || source >= first + width) {
-    fail(text(operation.name, " of width ", width, " reads lane ", source, " from lane ", lane, " at ",
-              name_of(operation.place)));
-  }
-  Thread& mine = this_thread();
-  mine.state = State::in_wave;
-  mine.operation = operation;
-  mine.word = word;
-  mine.source = source;
-  const int begin = wave + first, end = begin + width;
-  Arrival& arrival = running->arrivals[static_cast<std::size_t>(begin * group_widths + std::countr_zero(unsigned(width)))];
-  if (arrival.count == 0) arrival.operation = operation;
-  if (arrival.operation == operation) ++arrival.count;
-  if (arrival.count < width) {
-    switch_to_scheduler();  // until the last lane has made this one ready
-    return mine.word;
-  }
-  arrival.count = 0;
-  std::array<std::uint32_t, 64> words;
-  for (int index = begin; index < end; ++index) {
-    words[static_cast<std::size_t>(index - begin)] = running->threads[static_cast<std::size_t>(index)].word;
-  }
-  for (int index = begin; index < end; ++index) {
-    Thread& thread = running->threads[static_cast<std::size_t>(index)];
-    thread.word = words[static_cast<std::size_t>(thread.source - first)];
-    thread.state = State::ready;
-  }
-  return mine.word;
-}
-
-void fail(const std::string& message) {
-  running->error = text("thread ", running->current, ": ", message);
-  _longjmp(running->scheduler, 1);
-}
-
-void wave_barrier(Place place) {  // never left out: between two of its points a thread runs alone, which hides its need
-  const int width = device().wave_size;
-  exchange({place, 0, width, "wave_barrier"}, 0, running->current % width);
-}
-
-void wait_until(Place place, std::function<bool()> come) {
-  if (device().omits && device().omits(place)) return;
-  Thread& thread = this_thread();
-  if (come()) return;
-  thread.state = State::waiting;
-  thread.place = place;
-  thread.come = std::move(come);
-  switch_to_scheduler();
-}
-
-void do_late(std::function<void()> work, int rank) {
-  const Block& to = rank < 0 ? *running : (*running->cluster)[static_cast<std::size_t>(rank)];
-  running->late.push_back({std::move(work), &to});
-}
-
-void begin_product(std::function<void()> work) { this_thread().products.back().push_back(std::move(work)); }
-
-void end_products() { this_thread().products.emplace_back(); }
-
-void wait_products(Place place, int left) {
-  if (device().omits && device().omits(place)) return;
-  auto& groups = this_thread().products;
-  const std::size_t open = 1, done = groups.size() - std::min(groups.size(), open + static_cast<std::size_t>(left));
-  for (std::size_t i = 0; i < done; ++i) {
-    for (const auto& product : groups[i]) product();
-  }
-  groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 }  // namespace kgen::simt

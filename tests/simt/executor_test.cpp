@@ -196,7 +196,7 @@ TEST_CASE("executor: a block leaves while another of its cluster reads its memor
           if (cluster_rank() == 0 && thread_index() == 3) cluster_shared(dynamic_shared(), 1);
           if (stays) const ClusterStay stay;
         },
-        16, threads, 4, 2);
+        16, threads, 2, 2);
   };
   CHECK(orders_in_which([&] { return problem(true).empty(); }) == 6);
   const std::string left = "stub_y: test: block 1: leaves while thread 3 of block 0 may still read its shared memory: "
@@ -217,7 +217,7 @@ TEST_CASE("executor: blocks that leave, or wait elsewhere, before a barrier of t
         if (cluster_rank() == 1) return;
         const ClusterPhase phase;
       },
-      0, threads, 6, 2);
+      0, threads, 2, 2);
   CHECK(contains(left, "stub_y: test: block 0: thread 0 waits at the cluster's barrier at executor_test.cpp:"));
   CHECK(contains(left, "but thread 0 of block 1 has left the kernel"));
   const std::string elsewhere = report(
@@ -345,6 +345,32 @@ TEST_CASE("executor: grids, blocks and atomic additions") {
   CHECK(contains(report([] {}, 0, 1, 0), "a grid of 0 blocks"));
 }
 
+TEST_CASE("executor: clusters run in an order of the seed where threads do not run forward, and a failure says which") {
+  const simt::Device before = simt::device();
+  const auto clusters = [](simt::Order order, std::uint32_t seed) {
+    simt::device().order = order;
+    simt::device().seed = seed;
+    std::vector<std::int64_t> seen;
+    const auto note = [&] {
+      if (thread_index() == 0 && cluster_rank() == 0) seen.push_back(block_index());
+    };
+    CHECK(report(note, 0, threads, 16, 2) == "");
+    return seen;
+  };
+  const std::vector<std::int64_t> ascending = {0, 2, 4, 6, 8, 10, 12, 14};
+  for (const simt::Order order : {simt::Order::forward, simt::Order::ahead}) CHECK(clusters(order, 3) == ascending);
+  for (const simt::Order order : {simt::Order::reverse, simt::Order::shuffled}) {
+    std::vector<std::int64_t> random = clusters(order, 3);
+    CHECK(random != ascending);
+    CHECK(random == clusters(order, 3));
+    CHECK(random != clusters(order, 4));
+    std::sort(random.begin(), random.end());
+    CHECK(random == ascending);
+    CHECK(contains(report([] { simt::fail("of no use"); }, 0, threads, 16, 2), ": of no use (blocks in the order of seed 4)"));
+  }
+  simt::device() = before;
+}
+
 TEST_CASE("executor: ahead, a wave goes as far as it can before the next one begins") {
   const simt::Device before = simt::device();
   simt::device().order = simt::Order::ahead;
@@ -430,7 +456,7 @@ TEST_CASE("executor: kernels that are launched early wait before they access mem
                    if (thread_index() == 33) return;
                    take_turn();
                  }),
-                 "block 0: thread 33 leaves without having awaited"));
+                 ": thread 33 leaves without having awaited"));
   launch(Grid{"in its turn", 1, 64}, Stream{}, +[] { load_global<4>(memory); });
 }
 
@@ -441,6 +467,6 @@ TEST_CASE("launches name the stub and the kernel") {
   };
   Stream stream;
   stream.stub = "stub_y";
-  CHECK_THROWS_WITH_AS(launch(Grid{"rows", 2, 64}, stream, kernel, 3),
+  CHECK_THROWS_WITH_AS(launch(Grid{"rows", 1, 64}, stream, kernel, 3),
                        doctest::Contains("stub_y: rows: block 0: thread 0 waits at the barrier"), simt::Error);
 }

@@ -265,7 +265,10 @@ TEST_CASE("warpgroup convolution: patches that begin outside of their box, or li
         auto* barrier = shared.take<gpu::Mbarrier>(1);
         {
           const gpu::BlockPhase making;
-          if (gpu::thread_index() == 0) barrier->init(1);
+          if (gpu::thread_index() == 0) {
+            barrier->init(1);
+            gpu::publish_mbarriers();
+          }
         }
         const auto map = gpu::tensor_map<bf16>(patches);
         if (gpu::thread_index() == 0) {

@@ -180,7 +180,10 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
     auto* barrier = memory.take<gpu::Mbarrier>(1);
     {
       const gpu::BlockPhase making;
-      if (gpu::thread_index() == 0) barrier->init(arrivals);
+      if (gpu::thread_index() == 0) {
+        barrier->init(arrivals);
+        gpu::publish_mbarriers();
+      }
     }
     return barrier;
   };
@@ -219,6 +222,13 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
         gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);
       }),
       "leaves while something is still on its way to its shared memory"));
+  CHECK(has(
+      problem([&] {
+        gpu::Mbarrier* barrier = make(1);
+        const auto map = gpu::tensor_map<bf16>(gpu::BoxedMemory<2>{matrix.elements.data(), {64, 8}, {0, 128}, {64, 8}});
+        gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 4, 0);
+      }),
+      "a tile that begins at no multiple of 16 bytes along the innermost axis"));
 }
 
 namespace {
@@ -237,6 +247,7 @@ std::string send_to_each_other(bool awaits_others, bool sends_both, bool waits, 
       const gpu::BlockPhase making;
       if (thread == 0) {
         arrived->init(1);
+        gpu::publish_mbarriers();
         arrived->arrive_and_expect(8);
       }
     }

@@ -38,7 +38,7 @@ KGEN_FN void cluster_wait(Where) {
   __cluster_barrier_arrive_relaxed();  // does not wait for results on their way to memory
   __cluster_barrier_wait();
 }
-KGEN_FN void cluster_arrive() { __cluster_barrier_arrive_relaxed(); }  // behind publish_mbarriers()
+KGEN_FN void cluster_arrive(Where) { __cluster_barrier_arrive_relaxed(); }  // behind publish_mbarriers()
 KGEN_FN void cluster_await(Where) { __cluster_barrier_wait(); }
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int rank) {

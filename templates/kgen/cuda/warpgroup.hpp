@@ -25,10 +25,10 @@ class Mbarrier {
   KGEN_FN void init(int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(&word_)), "r"(arrivals) : "memory");
   }
-  KGEN_FN void arrive() {
+  KGEN_FN void arrive(Where = Where::here()) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(&word_)) : "memory");
   }
-  KGEN_FN void arrive_at(int rank) {
+  KGEN_FN void arrive_at(int rank, Where = Where::here()) {
     asm volatile(
         "{\n.reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
@@ -37,13 +37,13 @@ class Mbarrier {
         : "r"(shared_address(&word_)), "r"(rank)
         : "memory");
   }
-  KGEN_FN void arrive_and_expect(int bytes) {
+  KGEN_FN void arrive_and_expect(int bytes, Where = Where::here()) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  :
                  : "r"(shared_address(&word_)), "r"(bytes)
                  : "memory");
   }
-  KGEN_FN void expect(int bytes) {
+  KGEN_FN void expect(int bytes, Where = Where::here()) {
     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                  :
                  : "r"(shared_address(&word_)), "r"(bytes)
@@ -70,7 +70,7 @@ class NamedBarriers {
  public:
   static constexpr std::int64_t shared() { return named_barriers_shared<Count>; }
   KGEN_FN explicit NamedBarriers(SharedMemory& memory) { memory.take<std::byte>(shared()); }
-  KGEN_FN void arrive(int number) {
+  KGEN_FN void arrive(int number, Where = Where::here()) {
     asm volatile("barrier.cta.arrive.aligned %0, 256;" : : "r"(number + 1) : "memory");
   }
   KGEN_FN void wait(int number, Where = Where::here()) {
@@ -87,7 +87,9 @@ KGEN_FN bool is_elected() {
       : "=r"(elected));
   return elected != 0;
 }
-KGEN_FN void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory"); }
+KGEN_FN void publish_mbarriers(Where = Where::here()) {
+  asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+}
 
 KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y, int z, int w, int v) {
   asm volatile(
@@ -172,10 +174,10 @@ KGEN_SEND(std::int32_t, "r")
 KGEN_FN void ask_ahead(const TensorMap& map, int x, int y) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" : : "l"(&map), "r"(x), "r"(y) : "memory");
 }
-KGEN_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+KGEN_FN void fence_async_proxy(Where = Where::here()) { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return __any_sync(0xffffffffu, holds) != 0; }
 
-KGEN_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
+KGEN_FN void wgmma_fence(Where = Where::here()) { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 KGEN_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 template <int Left>
 KGEN_FN void wgmma_wait(Where = Where::here()) {
@@ -388,10 +390,10 @@ inline constexpr bool has_warpgroups = false;
 class Mbarrier {
  public:
   KGEN_FN void init(int) {}
-  KGEN_FN void arrive() {}
-  KGEN_FN void arrive_at(int) {}
-  KGEN_FN void arrive_and_expect(int) {}
-  KGEN_FN void expect(int) {}
+  KGEN_FN void arrive(Where = Where::here()) {}
+  KGEN_FN void arrive_at(int, Where = Where::here()) {}
+  KGEN_FN void arrive_and_expect(int, Where = Where::here()) {}
+  KGEN_FN void expect(int, Where = Where::here()) {}
   KGEN_FN void wait(unsigned, Where = Where::here()) {}
 
  private:
@@ -402,12 +404,12 @@ class NamedBarriers {
  public:
   static constexpr std::int64_t shared() { return named_barriers_shared<Count>; }
   KGEN_FN explicit NamedBarriers(SharedMemory&) {}
-  KGEN_FN void arrive(int) {}
+  KGEN_FN void arrive(int, Where = Where::here()) {}
   KGEN_FN void wait(int, Where = Where::here()) {}
 };
 KGEN_FN int wave_index() { return 0; }
 KGEN_FN bool is_elected() { return true; }
-KGEN_FN void publish_mbarriers() {}
+KGEN_FN void publish_mbarriers(Where = Where::here()) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int) {}
@@ -419,9 +421,9 @@ KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank
 template <class Word>
 KGEN_FN void send_where(bool, Word*, Word, Mbarrier&, int) {}
 KGEN_FN void ask_ahead(const TensorMap&, int, int) {}
-KGEN_FN void fence_async_proxy() {}
+KGEN_FN void fence_async_proxy(Where = Where::here()) {}
 KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return holds; }
-KGEN_FN void wgmma_fence() {}
+KGEN_FN void wgmma_fence(Where = Where::here()) {}
 KGEN_FN void wgmma_commit() {}
 template <int Left>
 KGEN_FN void wgmma_wait(Where = Where::here()) {}

@@ -69,7 +69,7 @@ class ClusterStay {
 // That all blocks of a cluster have begun: each thread says so, and waits for it later, both once.
 class ClusterBegin {
  public:
-  KGEN_FN void arrive() const { cluster_arrive(); }
+  KGEN_FN void arrive(Where where = Where::here()) const { cluster_arrive(where); }
   KGEN_FN void wait(Where where = Where::here()) const { cluster_await(where); }
 };
 

@@ -17,7 +17,7 @@
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster, of whole waves, behind a
 //                                         block_barrier() of each block's own; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
-//   cluster_arrive()                      says that this thread has come so far, and which mbarriers are made
+//   cluster_arrive(where)                 says that this thread has come so far, and which mbarriers are made
 //   cluster_await(where)                  waits until all threads of all blocks of the cluster have; guards call it
 //   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
@@ -147,7 +147,7 @@ KGEN_FN void allow_next() {}
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
 KGEN_FN void cluster_wait(Where) {}
-KGEN_FN void cluster_arrive() {}
+KGEN_FN void cluster_arrive(Where) {}
 KGEN_FN void cluster_await(Where) {}
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int) {

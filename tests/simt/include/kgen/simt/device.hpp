@@ -25,7 +25,7 @@ inline constexpr bool has_matrix_loads = wave_size == 32;
 inline int cluster_rank() { return simt::cluster_rank(); }
 inline void cluster_barrier(Where where) { simt::cluster_barrier({where.line, where.file}); }
 inline void cluster_wait(Where where) { simt::cluster_barrier({where.line, where.file}); }
-inline void cluster_arrive() { simt::cluster_arrive(); }
+inline void cluster_arrive(Where where) { simt::cluster_arrive({where.line, where.file}); }
 inline void cluster_await(Where where) { simt::cluster_await({where.line, where.file}); }
 template <class T>
 T* cluster_shared(T* memory, int rank) {

@@ -85,22 +85,33 @@ class Mbarrier {
     phase_ = 0;
     expected_ = pending_ = static_cast<std::uint8_t>(arrivals);
     bytes_ = 0;
+    simt::make_mbarrier(this);
   }
-  void arrive() {
+  void arrive(Where where = Where::here()) {
+    if (simt::is_omitted({where.line, where.file})) return;
     require_made();
     if (pending_ == 0) simt::fail("one arrival at an mbarrier more than it was made for");
     --pending_;
     end_phase();
   }
-  void arrive_at(int rank) { static_cast<Mbarrier*>(simt::reach_shared(this, rank))->arrive(); }
-  void arrive_and_expect(int bytes) {
-    require_made();
-    bytes_ += bytes;
-    arrive();
+  void arrive_at(int rank, Where where = Where::here()) {
+    auto* there = static_cast<Mbarrier*>(simt::reach_shared(this, rank));
+    there->require_published();
+    there->arrive(where);
   }
-  void expect(int bytes) {
+  void arrive_and_expect(int bytes, Where where = Where::here()) {
+    expect(bytes, where);
+    arrive(where);
+  }
+  void expect(int bytes, Where where = Where::here()) {
+    if (simt::is_omitted({where.line, where.file})) return;
     require_made();
     bytes_ += bytes;
+  }
+  // What is under way without a thread, and other blocks, find it.
+  void require_published() const {
+    require_made();
+    simt::reach_mbarrier(this);
   }
   void complete(int bytes) {
     bytes_ -= bytes;
@@ -128,7 +139,7 @@ class Mbarrier {
 static_assert(sizeof(Mbarrier) == 8);
 inline int wave_index() { return thread_index() / wave_size; }
 inline bool is_elected() { return thread_index() % wave_size == 0; }
-inline void publish_mbarriers() {}
+inline void publish_mbarriers(Where where = Where::here()) { simt::publish_mbarriers({where.line, where.file}); }
 
 // Counts all that ever came to each: shared memory begins as 0xff, one before 0.
 template <int Count>
@@ -136,7 +147,9 @@ class NamedBarriers {
  public:
   static constexpr std::int64_t shared() { return named_barriers_shared<Count>; }
   explicit NamedBarriers(SharedMemory& memory) : came_(memory.take<std::uint32_t>(Count)) {}
-  void arrive(int number) { ++came_[number]; }
+  void arrive(int number, Where where = Where::here()) {
+    if (!simt::is_omitted({where.line, where.file})) ++came_[number];
+  }
   void wait(int number, Where where = Where::here()) {
     const std::uint32_t* came = came_ + number;
     const std::uint32_t phase = ++came_[number] / (2 * warpgroup_threads);
@@ -165,7 +178,11 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
   const int bytes = lines * swizzle_bytes;
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
   simt::access(map.memory.data, 16);
-  std::memset(to, 0xff, static_cast<std::size_t>(bytes));
+  if (place(0)[0] * map.element_bytes % 16 != 0) {  // an illegal instruction on an H200, which no document says
+    simt::fail("a tile that begins at no multiple of 16 bytes along the innermost axis");
+  }
+  barrier.require_published();
+  simt::begin_write_async(to, static_cast<std::size_t>(bytes));
   const auto bring = [=, &barrier] {
     const BoxedMemory<TensorMap::most_axes>& memory = map.memory;
     const auto size = static_cast<std::size_t>(map.element_bytes);
@@ -186,6 +203,7 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
         }
       }
     }
+    simt::end_write_async(to, static_cast<std::size_t>(bytes));
     barrier.complete(bytes);
   };
   simt::do_late(bring, rank);
@@ -254,7 +272,7 @@ void send_where(bool holds, Word* to, Word word, Mbarrier& barrier, int rank) {
   simt::require_begun();
   auto* there = static_cast<Word*>(simt::reach_shared(to, rank));
   auto* arrival = static_cast<Mbarrier*>(simt::reach_shared(&barrier, rank));
-  arrival->expect(0);  // it has been made
+  arrival->require_published();
   std::memset(there, 0xff, sizeof(word));
   const auto bring = [=] {
     std::memcpy(there, &word, sizeof(word));
@@ -276,16 +294,33 @@ float with_mantissa(float value) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & ~((1u << (23 - Bits)) - 1));
 }
 
-// Element (line, k) of the operand that a descriptor describes. Transposed: its lines in memory are along k.
+// Where in shared memory element (line, k) of the operand is that a descriptor describes. Transposed: its lines in
+// memory are along k.
 template <class T, bool Transposed>
-float operand_element(const unsigned char* shared, std::uint64_t descriptor, int line, int k) {
+std::int64_t operand_offset(std::uint64_t descriptor, int line, int k) {
   const auto field = [&](int shift) { return static_cast<std::int64_t>(descriptor >> shift & 0x3fff) << 4; };
   constexpr int size = sizeof(T), lanes = swizzle_bytes / size;
   const std::int64_t offset =
       Transposed ? line / lanes * field(16) + k / 8 * field(32) + k % 8 * swizzle_bytes + line % lanes * size
                  : line / 8 * field(32) + line % 8 * swizzle_bytes + k * size;
+  return swizzled(field(0) + offset);
+}
+// The async proxy reads so many lines of an operand, in pieces of 16 bytes: those of each thread of the warpgroup.
+template <class T, bool Transposed>
+void read_operand(const unsigned char* shared, std::uint64_t descriptor, int lines) {
+  constexpr int lanes = 16 / sizeof(T), pieces = Transposed ? 32 / sizeof(T) : 2;
+  for (int i = thread_index() % warpgroup_threads; i < 2 * lines; i += warpgroup_threads) {
+    const int number = i / pieces, other = i % pieces;
+    const std::int64_t at = Transposed ? operand_offset<T, true>(descriptor, number * lanes, other)
+                                       : operand_offset<T, false>(descriptor, number, other * lanes);
+    simt::read_async(shared + at, 16);
+  }
+}
+
+template <class T, bool Transposed>
+float operand_element(const unsigned char* shared, std::uint64_t descriptor, int line, int k) {
   T element;
-  std::memcpy(&element, shared + swizzled(field(0) + offset), sizeof(T));
+  std::memcpy(&element, shared + operand_offset<T, Transposed>(descriptor, line, k), sizeof(T));
   const auto value = static_cast<float>(element);
   return std::is_same_v<T, float> ? with_mantissa<10>(value) : value;
 }
@@ -296,6 +331,7 @@ namespace detail {
 template <class T, int N, bool Transposed, class Left>
 void multiply(float (&sums)[N / 2], const Left& left, const unsigned char* shared, std::uint64_t b, bool adds) {
   constexpr int depth = 32 / sizeof(T);
+  read_operand<T, Transposed>(shared, b, N);
   const int column = simt::thread_index() % 4 * 2;
   for (int i = 0; i < N / 2; ++i) {
     float sum = adds ? sums[i] : 0.0f;
@@ -311,8 +347,10 @@ template <class T, int N, bool Transposed, bool TransposedLeft = false>
 void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   const int thread = simt::thread_index() % warpgroup_threads;
   const unsigned char* shared = simt::shared_memory();
-  simt::begin_product([=, &sums] {
+  simt::use_registers(&sums, false);
+  const auto product = [=, &sums] {
     constexpr int depth = 32 / sizeof(T);
+    detail::read_operand<T, TransposedLeft>(shared, a, 64);
     const int row = thread / 32 * 16 + thread % 32 / 4;
     float left[2][depth];
     for (int k = 0; k < depth; ++k) {
@@ -320,14 +358,18 @@ void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
       left[1][k] = detail::operand_element<T, TransposedLeft>(shared, a, row + 8, k);
     }
     detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
-  });
+  };
+  simt::begin_product(product, &sums);
 }
 template <class T, int N, bool Transposed, bool TransposedLeft = false>
 void wgmma(std::int32_t (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   static_assert(!Transposed && !TransposedLeft);
   const int thread = simt::thread_index() % warpgroup_threads;
   const unsigned char* shared = simt::shared_memory();
-  simt::begin_product([=, &sums] {
+  simt::use_registers(&sums, false);
+  const auto product = [=, &sums] {
+    detail::read_operand<T, false>(shared, a, 64);
+    detail::read_operand<T, false>(shared, b, N);
     const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4 * 2;
     for (int i = 0; i < N / 2; ++i) {
       auto sum = static_cast<std::uint32_t>(adds != 0 ? sums[i] : 0);
@@ -339,13 +381,15 @@ void wgmma(std::int32_t (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int ad
       }
       sums[i] = static_cast<std::int32_t>(sum);
     }
-  });
+  };
+  simt::begin_product(product, &sums);
 }
 // A quad's lanes have the left operand of a row: they meet when the product is waited for, and it is read then.
 template <class T, int N, bool Transposed>
 void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, int adds) {
   const unsigned char* shared = simt::shared_memory();
-  simt::begin_product([=, &sums, &a] {
+  simt::use_registers(&sums, true);
+  const auto product = [=, &sums, &a] {
     constexpr int depth = 32 / sizeof(T);
     float left[2][depth];
     for (int second = 0; second < 2; ++second) {
@@ -360,7 +404,8 @@ void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, i
       }
     }
     detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
-  });
+  };
+  simt::begin_product(product, &sums);
 }
 inline void ask_ahead(const TensorMap& map, int x, int y) {
   if (map.axes != 2 || map.pixels != 0) simt::fail("a box of memory of other axes");
@@ -373,7 +418,7 @@ inline void ask_ahead(const TensorMap& map, int x, int y) {
     if (simt::device().asks) simt::device().asks(from, static_cast<std::size_t>(columns * map.element_bytes));
   }
 }
-inline void fence_async_proxy() {}
+inline void fence_async_proxy(Where where = Where::here()) { simt::fence_async_proxy({where.line, where.file}); }
 inline bool any_of_wave(bool holds, Where where = Where::here()) {
   std::uint32_t word = holds ? 1 : 0;
   for (int distance = 1; distance < 32; distance *= 2) {
@@ -382,7 +427,7 @@ inline bool any_of_wave(bool holds, Where where = Where::here()) {
   }
   return word != 0;
 }
-inline void wgmma_fence() {}
+inline void wgmma_fence(Where where = Where::here()) { simt::fence_registers({where.line, where.file}); }
 inline void wgmma_commit() { simt::end_products(); }
 template <int Left>
 void wgmma_wait(Where where = Where::here()) {
