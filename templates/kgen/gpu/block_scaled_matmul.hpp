@@ -275,7 +275,7 @@ bool warpgroup_block_scaled_matmul(const A& a, const B& b, const BlockScales& sc
     return limits.shared_bytes >= Matmul::Pipeline::shared() &&
            runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   };
-  const auto multiply = [&](const auto& left, const auto& right) {
+  const auto multiply = [&](const auto& left, const auto& right, Stream) {
     const auto launch = [&]<int Columns, bool Shared, Dealing Deals>() {
       return launch_block_scaled<Columns, Shared, Deals>(left, right, scales, c, shape, limits, stream);
     };

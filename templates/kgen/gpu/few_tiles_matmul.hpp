@@ -5,6 +5,7 @@
 
 #include "kgen/gpu/few_rows_matmul.hpp"
 #include "kgen/gpu/small_matmul.hpp"
+#include "kgen/gpu/split_matmul.hpp"
 #include "kgen/gpu/square_matmul.hpp"
 #include "kgen/gpu/vector_matmul.hpp"
 #include "kgen/gpu/wide_matmul.hpp"
@@ -27,12 +28,13 @@ inline constexpr bool has_wide_tiles = false;
 inline constexpr bool has_wide_tiles = has_more_tiles<T, A, B, C>;
 #endif
 
-// The kernels for what is over soon, of one call: small tiles of waves, squares, and one row or up to 8 straight from
-// memory.
+// The kernels for what is over soon, of one call: small tiles of waves, squares whose depth clusters share or any
+// number of blocks, and one row or up to 8 straight from memory.
 template <class T, bool BDeep, class A, class B, class C>
 class ShortProduct {
   static constexpr bool has_others = has_more_tiles<T, A, B, C>;
   using Square = SkinnyProduct<SquareMatmul<T, BDeep>, T, BDeep, A, B, C>;
+  using Split = SplitProduct<SquareMatmul<T, BDeep>, T, BDeep, A, B, C>;
   using Few = FewRowsProduct<T, BDeep, true, 8, A, B, C>;
   using Vector = VectorProduct<T, BDeep, A, B, C>;
   using Shape = WarpgroupMatmulShape<several_count<B>>;
@@ -53,6 +55,7 @@ class ShortProduct {
     if constexpr (has_others) {
       if (shape.columns_asked != 0) return;
       consider<Square>(square_);
+      if (shape.M > 64) consider<Split>(split_);  // of fewer rows it was not timed
       if (!are_few_rows<T, BDeep>(a, b) || !are_aligned()) return;
       consider<Few>(few_);
       consider<Vector>(vector_);
@@ -67,6 +70,7 @@ class ShortProduct {
       if (vector_.blocks > 0 && vector_.time == time_) return launch<Vector>()(vector_);
       if (few_.time == time_) return launch<Few>()(few_);
       if (square_.time == time_) return launch<Square>()(square_);
+      if (split_.time == time_) return launch<Split>()(split_);
     }
     return waves_();
   }
@@ -98,7 +102,7 @@ class ShortProduct {
   const DeviceLimits& limits_;
   Stream stream_;
   SmallLaunch<T, BDeep, A, B, C> waves_;
-  SharedDepth square_ = none, few_ = none;
+  SharedDepth square_ = none, split_ = none, few_ = none;
   VectorWay vector_;
   std::int64_t time_;
 };
@@ -141,12 +145,14 @@ struct SharedTail {
   }
 };
 
-// What a call of more than 64 rows takes by wide tiles in one round of them, or by those of SharedTail, and by tiles
-// that no blocks share.
+// What a call of more than 64 rows takes by wide tiles in one round of them, whose depth blocks may share in clusters
+// or through memory, or by those of SharedTail, and by tiles that no blocks share.
 template <class T, bool BDeep, class A, class B, class C>
 class WideProduct {
   template <class Matmul>
   using Launch = SkinnyProduct<Matmul, T, BDeep, A, B, C>;
+  template <int Rows>
+  using Split = SplitProduct<WideMatmul<T, Rows, 128, BDeep>, T, BDeep, A, B, C>;
   using Most = Launch<SkinnyMatmul<T, 128, 1, BDeep>>;
   using Shape = WarpgroupMatmulShape<several_count<B>>;
 
@@ -155,11 +161,15 @@ class WideProduct {
       : few_rows_(a, b, c, shape, limits, stream),
         few_columns_(a, b, c, shape, limits, stream),
         square_(a, b, c, shape, limits, stream),
+        split_few_rows_(a, b, c, shape, limits, stream),
+        split_(a, b, c, shape, limits, stream),
         most_(a, b, c, shape, limits, stream),
         tail_(most_, best_tiles_of<T, 1>(shape, limits).time) {
     consider<1>(few_rows_);
     consider<1>(few_columns_);
     consider<1>(square_);
+    consider<2>(split_few_rows_);
+    consider<2>(split_);
     consider<2>(most_);  // of which sums that nobody shares would take longer to the sink
   }
   WideProduct(const WideProduct&) = delete;
@@ -172,7 +182,8 @@ class WideProduct {
   bool multiply(const Small& small) {
     if (small.time() < time() && small()) return true;
     if (best_.time >= tail_.time) return tail_.columns != 0 && tail_.template launch<T, BDeep>();
-    return launch(few_rows_) || launch(few_columns_) || launch(square_) || launch(most_);
+    return launch(few_rows_) || launch(few_columns_) || launch(square_) || launch(split_few_rows_) || launch(split_) ||
+           launch(most_);
   }
 
  private:
@@ -192,6 +203,8 @@ class WideProduct {
   Launch<WideMatmul<T, 64, 128, BDeep>> few_rows_;
   Launch<WideMatmul<T, 192, 128, BDeep>> few_columns_;
   Launch<WideMatmul<T, 192, 192, BDeep>> square_;
+  Split<64> split_few_rows_;
+  Split<128> split_;
   Most most_;
   SharedTail<Most> tail_;
   SharedDepth best_{0, 0, 0, std::numeric_limits<std::int64_t>::max()};

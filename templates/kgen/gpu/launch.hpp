@@ -165,6 +165,12 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   unsigned char* data() const { return memory_; }
+  // The stream for what else is launched while this lives, which may need memory as well: its own is taken.
+  Stream stream() const {
+    Stream rest = stream_;
+    if (memory_ != nullptr) rest.workspace = nullptr;
+    return rest;
+  }
 
  private:
   Stream stream_;

@@ -40,8 +40,7 @@ void with_row_states(const C& c, Stream stream, const Body& body) {
   auto* states = reinterpret_cast<State*>(memory.data());
   const View<float, 2> numbers(reinterpret_cast<float*>(states), Index<2>{shape[0], State::count});
   gpu::rows<1, 0>(shape, StoredRowStates<std::remove_cvref_t<decltype(program)>>{program, numbers}, stream);
-  stream.workspace = nullptr;
-  body(with_known_rows(c, static_cast<const State*>(states)), stream);
+  body(with_known_rows(c, static_cast<const State*>(states)), memory.stream());
 }
 
 }  // namespace kgen::gpu

@@ -40,9 +40,9 @@ bool runs_tensor_cores(const DeviceLimits& limits) {
   }
 }
 
-// multiply(a, b) of operands that lie as the copy engine takes them: those that lie otherwise are copied ahead, unless
-// runs() says that nothing is won by that, or in_place(of_right, bytes), told of how many bytes there would be copies,
-// of right operands and in all, has multiplied them as they lie.
+// multiply(a, b, stream) of operands that lie as the copy engine takes them: those that lie otherwise are copied ahead,
+// to the stream's memory, unless runs() says that nothing is won by that, or in_place(of_right, bytes), told of how many
+// bytes there would be copies, of right operands and in all, has multiplied them as they lie.
 template <class T, bool BDeep, class A, class B, class Runs, class InPlace, class Multiply>
 bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& runs, const InPlace& in_place,
                           const Multiply& multiply) {
@@ -53,7 +53,7 @@ bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& run
   std::int64_t of_right = 0;
   for_each_of(b, [&](const auto& each) { of_right += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
   const std::int64_t bytes = of_right + (fits(a, false) ? 0 : Copies::bytes(a, false));
-  if (bytes == 0 || !runs()) return multiply(a, b);
+  if (bytes == 0 || !runs()) return multiply(a, b, stream);
   if (in_place(of_right, bytes)) return true;
   const Workspace memory(bytes, stream);
   Copies laid_out(memory.data(), stream);
@@ -67,7 +67,7 @@ bool lay_out_and_multiply(const A& a, const B& b, Stream stream, const Runs& run
   const auto left = with_each(a, engine_takes(false));
   const auto right = with_each(b, engine_takes(BDeep));
   laid_out.launch();
-  return multiply(left, right);
+  return multiply(left, right, memory.stream());
 }
 
 // What a product takes whose operands lie as the copy engine takes them, in ns.
@@ -134,7 +134,9 @@ bool multiply_lines(const A& a, const B& b, const C& c, const WarpgroupMatmulSha
 #if defined(KGEN_SIMT)
   if (!simt::device().small_tiles) return of_right > 0 && few_rows_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 #endif
-  std::int64_t least = engine_time<T, BDeep, Known>(a, b, c, shape, limits, stream) + copied_time(bytes);
+  Stream rest = stream;
+  rest.workspace = nullptr;  // where the copies are
+  std::int64_t least = engine_time<T, BDeep, Known>(a, b, c, shape, limits, rest) + copied_time(bytes);
   const auto multiply = [&]<bool Words>() {
     LineProduct<T, BDeep, Words, A, B, C> lines(a, b, c, shape, limits, stream);
     const auto few = [&]<bool Aligned>() {
@@ -174,8 +176,8 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
         else
           return multiply_lines<T, BDeep, Known>(a, b, c, shape, of_right, bytes, limits, stream);
       },
-      [&](const auto& left, const auto& right) {
-        return tensor_core_matmul<T, BDeep, Known>(left, right, c, shape, limits, stream);
+      [&](const auto& left, const auto& right, Stream rest) {
+        return tensor_core_matmul<T, BDeep, Known>(left, right, c, shape, limits, rest);
       });
 }
 

@@ -91,7 +91,7 @@ bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
     to += N * K;
     return columns;
   });
-  return tensor_core_matmul<T, KnownMade>(a, made, c, stream);
+  return tensor_core_matmul<T, KnownMade>(a, made, c, memory.stream());
 }
 
 }  // namespace kgen::gpu
