@@ -43,6 +43,19 @@ class Job:
     def kgen_inputs(self):
         return self.inputs
 
+    def export(self, path):
+        write_onnx(self.module(), self.inputs, self.input_names, path)
+        if self.narrow():
+            store_narrow(path, self.narrow())
+
+    def meaning(self, results):
+        """What the sides are held against: of `results`, which are PyTorch's in float64."""
+        return results
+
+    def hinted(self):
+        """Of what OpenVINO gets: the ONNX file, its inputs, and in what it has to compute, where that is said."""
+        return "row.onnx", self.inputs, "f32" if self.dtype == "f32" else None  # else it may compute in bf16
+
     def moved(self, results):
         """Bytes that must move: all that it reads and writes, once, if the row says nothing else. `results`: (count, dtype)."""
         written = sum(count * np.dtype(DTYPES[dtype]).itemsize for count, dtype in results)
@@ -226,18 +239,19 @@ class MaxAutotune(Compile):
     mode = "max-autotune-no-cudagraphs"
 
 
-def export_onnx(job):
-    """PyTorch's ONNX of the row, which is made once."""
+def write_onnx(module, inputs, names, path):
     import torch
 
+    torch.onnx.export(module, tuple(map(as_torch, inputs)), str(path), dynamo=True, input_names=names, verbose=False,
+                      opset_version=21, optimize=True, external_data=False)
+
+
+def export_onnx(job):
+    """PyTorch's ONNX of the row, which is made once."""
     path = job.folder / "row.onnx"
     if not path.exists():
-        inputs = tuple(as_torch(array) for array in job.inputs)
         part = path.with_suffix(".part")
-        torch.onnx.export(job.module(), inputs, str(part), dynamo=True, input_names=job.input_names, verbose=False,
-                          opset_version=21, optimize=True, external_data=False)
-        if job.narrow():
-            store_narrow(part, job.narrow())
+        job.export(part)
         part.rename(path)
 
 
@@ -257,8 +271,8 @@ def store_narrow(path, dtypes):
 # ---- ONNX Runtime, OpenVINO ------------------------------------------------------------------------------------------
 
 
-def onnx_file(job):
-    path = job.folder / "row.onnx"
+def onnx_file(job, name="row.onnx"):
+    path = job.folder / name
     if not path.exists():
         raise RuntimeError((job.folder / "row.onnx.error").read_text())
     return str(path)
@@ -304,11 +318,15 @@ class OpenVino:
 
         core = ov.Core()
         settings = {"INFERENCE_NUM_THREADS": job.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
-        if job.dtype == "f32":  # else it may compute in bf16
-            settings["INFERENCE_PRECISION_HINT"] = "f32"
-        compiled = core.compile_model(onnx_file(job), "CPU", settings)
+        file, inputs, hint = job.hinted()
+        if hint:
+            settings["INFERENCE_PRECISION_HINT"] = hint
+        compiled = core.compile_model(onnx_file(job, file), "CPU", settings)
+        taken = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+        if hint and taken != hint:
+            raise RuntimeError(f"asked for {hint}, it computes in {taken} on this processor")
         self.request = compiled.create_infer_request()
-        for index, array in enumerate(job.inputs):
+        for index, array in enumerate(inputs):
             if array.dtype.name == "bfloat16":
                 tensor = ov.Tensor(array.view(np.uint16), ov.Shape(array.shape), ov.Type.bf16)
             else:
