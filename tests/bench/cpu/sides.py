@@ -162,7 +162,34 @@ def torch_namespace():
 
     names = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
              "i16": "int16", "i8": "int8", "u8": "uint8", "bool": "bool", "i4": "int8", "u4": "uint8"}
-    return {"torch": torch, "F": F, "dtypes": {short: getattr(torch, name) for short, name in names.items()}}
+    return {"torch": torch, "F": F, "dtypes": {short: getattr(torch, name) for short, name in names.items()},
+            "quantized_matmul": quantized_matmul, "quantize_linear": quantize_linear}
+
+
+def dequantized(x, scale, *more):
+    """As ONNX's operator, in an export."""
+    import torch
+
+    axis = {"axis": x.dim() - 1} if scale.dim() else {}
+    return torch.onnx.ops.symbolic("DequantizeLinear", (x, scale, *more), axis, dtype=torch.float32, shape=x.shape, version=21)
+
+
+def quantized_matmul(x, x_scale, x_zero, w, w_scale):
+    """The product of what bytes stand for: x has one scale and what stands for 0, w a scale for each column."""
+    import torch
+
+    if torch.compiler.is_exporting():
+        return dequantized(x, x_scale, x_zero) @ dequantized(w, w_scale)
+    sums = torch._int_mm(x, w) - x_zero.int() * w.sum(0, dtype=torch.int32)
+    return sums.to(x_scale.dtype) * (x_scale * w_scale)
+
+
+def quantize_linear(x, scale, zero):
+    import torch
+
+    if torch.compiler.is_exporting():
+        return torch.onnx.ops.symbolic("QuantizeLinear", (x, scale, zero), dtype=zero.dtype, shape=x.shape, version=21)
+    return (torch.round(x / scale) + zero).clamp(*((0, 255) if zero.dtype == torch.uint8 else (-128, 127))).to(zero.dtype)
 
 
 def as_torch(array):
@@ -216,7 +243,11 @@ class Eager:
             return tensor.double() if tensor.is_floating_point() else tensor
 
         module = self.job.module()
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # which counts no fused attention
+        def of_bytes(a, b, out_shape=None):
+            return 2 * a[0] * a[1] * b[1]
+
+        counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten._int_mm: of_bytes})
+        with sdpa_kernel(SDPBackend.MATH), counter:  # which counts no fused attention
             dtypes = [tensor.dtype for tensor in module(*self.inputs)]
         results = [as_numpy(tensor) for tensor in module.double()(*map(exact, self.inputs))]
         short = {torch_dtype: name for name, torch_dtype in reversed(torch_namespace()["dtypes"].items())}
