@@ -1,7 +1,7 @@
 """Times what kgen emits on the CPU beside PyTorch, ONNX Runtime, OpenVINO and MAX, in one run.
 
     cpu_bench.py --rows | --draw SEED COUNT [--only TEXT,...] [--threads 1,2] [--peers eager,compile,... | none]
-                 [--rounds N] [--seconds S] [--jobs N] [--around COMMAND] [--write CPU.md] [--plot FOLDER]
+                 [--rounds N] [--seconds S] [--jobs N] [--neighbours N] [--around COMMAND] [--write CPU.md] [--plot FOLDER]
     cpu_bench.py --rows | --draw SEED COUNT --pack BUNDLE --kgen PROGRAM
 
 The second form plans the rows for a machine without kgen, where --bundle takes the place of --prefix.
@@ -38,6 +38,7 @@ sys.path.insert(0, str(FOLDER / "cpu"))
 import draw
 import plot
 import report
+from neighbours import Neighbours
 from rows import all_rows
 
 PEERS = ["eager", "compile", "max-autotune", "ort", "openvino", "max"]
@@ -223,7 +224,8 @@ def ask_all(workers, names, reasons, **request):
 
 def time_rounds(timed, workers, reasons, options):
     """Appends to the microseconds of each side. One that fails goes to `reasons`."""
-    with Hold(options.around if options.rounds else None):
+    processors = next(iter(workers.values())).processors
+    with Hold(options.around if options.rounds else None), Neighbours(options.neighbours, processors):
         for _ in range(options.rounds):
             for side in random.sample(list(timed), len(timed)):
                 answer = ask_all(workers, [side], reasons, do="time", seconds=options.seconds, patience=120)
@@ -323,6 +325,8 @@ def parse():
     parser.add_argument("--seconds", type=float, default=0.04, help="for which a round times a side")
     parser.add_argument("--jobs", type=int, default=1, help="so many rows are prepared at a time, each on processors of its "
                         "own, where there are as many; times are taken one after the other")
+    parser.add_argument("--neighbours", type=int, default=0, help="so many processes that add up in a loop on each row's "
+                        "processors, while it is timed")
     parser.add_argument("--around", help="a command that holds other work off: `COMMAND cat` is run around each row's times")
     parser.add_argument("--nice", type=shlex.split, default=[], help="a command in front of the compiler's")
     parser.add_argument("--again", type=Path, metavar="results.json",

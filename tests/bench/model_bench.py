@@ -2,7 +2,7 @@
 built by kgen.
 
     model_bench.py [--only TEXT,...] [--types f32,bf16,i8] [--threads 2] [--peers eager,compile,ort,openvino | none]
-                   [--rounds N] [--seconds S] [--around COMMAND] [--write MODELS.md]
+                   [--rounds N] [--seconds S] [--neighbours N] [--around COMMAND] [--write MODELS.md]
 
 As cpu_bench.py, whose workers these are: one process for each side and model, results compared with float64 first, rounds
 interleaved. Beside the latency it says how far results are off, the most memory that a side's process had, the seconds from
@@ -143,6 +143,8 @@ def parse():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.1, help="for which a round times a side")
+    parser.add_argument("--neighbours", type=int, default=0, help="so many processes that add up in a loop on the same "
+                        "processors, while a model is timed")
     parser.add_argument("--around", help="a command that holds other work off: `COMMAND cat` is run around each model's times")
     parser.add_argument("--nice", type=shlex.split, default=[], help="a command in front of the compiler's")
     parser.add_argument("--write", type=Path, help="a Markdown file for the tables and how they were made")
