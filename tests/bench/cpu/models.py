@@ -166,7 +166,7 @@ def narrow_filters(path):
     for tensor in model.graph.initializer:
         if tensor.name in filters and tensor.data_type == onnx.TensorProto.FLOAT:
             numbers = onnx.numpy_helper.to_array(tensor).astype(DTYPES["bf16"])
-            tensor.CopyFrom(onnx.helper.make_tensor(tensor.name, onnx.TensorProto.BFLOAT16, tensor.dims, numbers.tobytes(), raw=True))
+            tensor.CopyFrom(onnx.helper.make_tensor(tensor.name, onnx.TensorProto.BFLOAT16, tensor.dims, numbers.tobytes(), True))
     onnx.save(model, path)
 
 

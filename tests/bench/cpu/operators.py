@@ -103,7 +103,7 @@ OPERATORS = {
     "sort": Form("torch.sort({0}, dim={axis}).values", defaults={"axis": -1}),
     "matmul": Form("{0} @ {1}", "ops.matmul({0}, {1})"),
     "linear": Form("F.linear({every})"),
-    "quantized_matmul": Form("quantized_matmul(*{every})"),  # of peers alone: kgen's is integer_matmul, and what scales its sums
+    "quantized_matmul": Form("quantized_matmul({0}, {1}, {2}, {3}, {4})"),  # peers': kgen's is integer_matmul, and what scales
     "quantize_linear": Form("quantize_linear({0}, {1}, {2})"),
     "dequantize_linear": Form("{0}.to({1}.dtype) * {1}", "ops.cast({0}, {1}.dtype) * {1}"),
     "attention": attention(),

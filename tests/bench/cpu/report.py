@@ -203,8 +203,7 @@ def page(text, arguments, options, measured, what=TITLE):
     revision = bundle.read_text().strip() if bundle.exists() else subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], text=True, stdout=subprocess.PIPE, cwd=Path(__file__).parent).stdout.strip()
     rounds = max((len(times) for one in measured for times in one.get("us", {}).values()), default=0)
-    neighbours = (f" {options.neighbours} processes that add up in a loop share the processors of\nall sides." if options.neighbours
-                  else "")
+    neighbours = f" {options.neighbours} busy loops share the processors of all sides." if options.neighbours else ""
     hidden = ("--prefix", "--bundle", "--work", "--write", "--around", "--nice")
     shown = [argument for index, argument in enumerate(arguments)
              if argument not in hidden and not (index and arguments[index - 1] in hidden)]
