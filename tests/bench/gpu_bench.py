@@ -19,6 +19,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -153,15 +154,30 @@ def product_side():
 ROUNDS_BETWEEN = 0.1  # the error of what may round between operators
 
 
+def loaded(library, row, inputs):
+    """The row's model, with the last of the inputs as its constants."""
+    from kgen_library import Model
+    from llama import write_safetensors
+
+    with tempfile.TemporaryDirectory() as folder:
+        if row.constants:
+            constants = dict(zip(row.constants, inputs[-len(row.constants):], strict=True))
+            write_safetensors(constants, pathlib.Path(folder) / "weights.safetensors")
+        return Model(library, library.graph(row.graph), folder)
+
+
 def kgen_side(library, row, sets, expected, count, pool, least=0):
     """Raises where a result is wrong: by more than its dtype's tolerance, or than `least` where that is more."""
     import torch
-    from kgen_library import Model
 
-    model = Model(library, library.graph(row.graph))
-    dtypes = list(model.output_dtypes())
+    if row.constants:  # each set has its own, which no cache then holds of the last call
+        models = [loaded(library, row, inputs) for inputs in sets]
+        sets = [inputs[:-len(row.constants)] for inputs in sets]
+    else:
+        models = [loaded(library, row, [])] * len(sets)
+    dtypes = list(models[0].output_dtypes())
 
-    def call(inputs):
+    def call(model, inputs):
         outputs = [torch.empty(result.shape, dtype=dtype, device="cuda") for result, dtype in zip(expected.results, dtypes)]
         poison(outputs)
         model.run(inputs, outputs)
@@ -172,13 +188,13 @@ def kgen_side(library, row, sets, expected, count, pool, least=0):
             for tensor in outputs:
                 tensor.view(-1).view(torch.uint8).fill_(0xFF)
 
-    judge(call(sets[0]), expected, least)
-    side = Side([functools.partial(call, inputs) for inputs in sets], count, pool)
+    judge(call(models[0], sets[0]), expected, least)
+    side = Side([functools.partial(call, *each) for each in zip(models, sets)], count, pool)
     poison(side.results[0])
     side.graph.replay()
     judge(side.results[0], expected, least, when=" when captured")
     side.results = None
-    side.model = model  # its memory is the graph's too
+    side.models = models  # whose memory is the graph's too
     return side
 
 
@@ -191,7 +207,7 @@ def peer_side(peer, library, row, sets, expected, count, pool):
     function = peer_function(peer, row, library)
     if function is None:
         return None
-    side = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
+    side = Side([functools.partial(function, *row.given(inputs)) for inputs in sets], count, pool)
     side.graph.replay()
     judge(side.results[0], expected, ROUNDS_BETWEEN)
     side.results = None
@@ -328,7 +344,7 @@ def main():
         for row in rows:
             inputs = row.make()
             for peer in peers:
-                peer_function(peer, row)(*inputs)
+                peer_function(peer, row)(*row.given(inputs))
         return 0
 
     import report
