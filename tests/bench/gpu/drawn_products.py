@@ -150,6 +150,6 @@ LIKELY = ["fused"] * 4 + [name for name in KINDS if name != "fused"]
 
 def draw_products(seed, count, kinds=None, graphs=COUNT):
     """So many rows of these kinds, each of which is as likely as often as it is named; `graphs`: how many are drawn."""
-    sizes = Sizes(seed, graphs)
+    sizes, kinds = Sizes(seed, graphs), kinds or LIKELY
     for _ in range(count):
-        yield KINDS[sizes.draw.choice(kinds or LIKELY)](sizes)
+        yield KINDS[kinds[0] if len(kinds) == 1 else sizes.draw.choice(kinds)](sizes)
