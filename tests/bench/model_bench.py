@@ -56,8 +56,12 @@ def build(name, onnx, options):
     kgen = options.prefix / "bin" / "kgen"
     source.mkdir(exist_ok=True)
     imported = run([kgen, "import", onnx, "-o", graph, "--quiet", "--color", "never"], options.work / f"{name}.import.log")
-    planned = run([kgen, "plan", graph, "--emit", source / name, "--quiet", "--color", "never"],
-                  options.work / f"{name}.plan.log")
+    try:
+        planned = run([kgen, "plan", graph, "--emit", source / name, "--quiet", "--color", "never"],
+                      options.work / f"{name}.plan.log")
+    except RuntimeError:
+        graph.unlink()  # with which no other model would be built
+        raise
     folder = options.work / "build"
     run(["cmake", "-S", cpu_bench.FOLDER / "cpu", "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
          f"-DCMAKE_PREFIX_PATH={options.prefix}", f"-DGRAPHS={options.graphs}", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"],
