@@ -78,7 +78,7 @@ class Worker:
         meant = job.meaning(results)
         for index, result in enumerate(meant):
             np.save(job.folder / f"expected_{index}.npy", result)
-        inherent = max(largest_error(one, other) for one, other in zip(meant, results))
+        inherent = 0 if meant is results else max(largest_error(one, other) for one, other in zip(meant, results))
         return {"moved": moved, "operations": operations, "inherent": inherent}
 
     def prepare(self, request):
