@@ -1,7 +1,7 @@
 """Times what kgen emits on the CPU beside PyTorch, ONNX Runtime, OpenVINO and MAX, in one run.
 
     cpu_bench.py --rows | --draw SEED COUNT [--only TEXT,...] [--threads 1,2] [--peers eager,compile,... | none]
-                 [--rounds N] [--seconds S] [--jobs N] [--around COMMAND] [--write CPU.md] [--plot FOLDER]
+                 [--rounds N] [--seconds S] [--jobs N] [--neighbours N] [--around COMMAND] [--write CPU.md] [--plot FOLDER]
     cpu_bench.py --rows | --draw SEED COUNT --pack BUNDLE --kgen PROGRAM
 
 The second form plans the rows for a machine without kgen, where --bundle takes the place of --prefix.
@@ -38,11 +38,13 @@ sys.path.insert(0, str(FOLDER / "cpu"))
 import draw
 import plot
 import report
+from neighbours import Neighbours
 from rows import all_rows
 
 PEERS = ["eager", "compile", "max-autotune", "ort", "openvino", "max"]
 COPIES = ["copy", "stream"]
 TOLERANCES = {"f64": 1e-9, "f32": 2e-4, "f16": 2e-2, "bf16": 5e-2}  # of kgen's dtypes; others must be exact
+A_STEP = 2e-2  # of results of 8 bits that are rounded from floats, which are half of 255 and more in the mean
 NOT_THERE = "the bundle was made without it"
 PATIENCE = 900  # seconds for a peer to compile a row
 
@@ -179,7 +181,7 @@ def build(rows, options):
 
 
 def tolerated(row, sides_own):
-    least = TOLERANCES.get(row.main_dtype(), 1e-4)
+    least = A_STEP if row.quantises() else TOLERANCES.get(row.main_dtype(), 1e-4)
     return least if sides_own else max(least, 1e-2)  # a peer may round in between
 
 
@@ -222,7 +224,8 @@ def ask_all(workers, names, reasons, **request):
 
 def time_rounds(timed, workers, reasons, options):
     """Appends to the microseconds of each side. One that fails goes to `reasons`."""
-    with Hold(options.around if options.rounds else None):
+    processors = next(iter(workers.values())).processors
+    with Hold(options.around if options.rounds else None), Neighbours(options.neighbours, processors):
         for _ in range(options.rounds):
             for side in random.sample(list(timed), len(timed)):
                 answer = ask_all(workers, [side], reasons, do="time", seconds=options.seconds, patience=120)
@@ -322,6 +325,8 @@ def parse():
     parser.add_argument("--seconds", type=float, default=0.04, help="for which a round times a side")
     parser.add_argument("--jobs", type=int, default=1, help="so many rows are prepared at a time, each on processors of its "
                         "own, where there are as many; times are taken one after the other")
+    parser.add_argument("--neighbours", type=int, default=0, help="so many processes that add up in a loop on each row's "
+                        "processors, while it is timed")
     parser.add_argument("--around", help="a command that holds other work off: `COMMAND cat` is run around each row's times")
     parser.add_argument("--nice", type=shlex.split, default=[], help="a command in front of the compiler's")
     parser.add_argument("--again", type=Path, metavar="results.json",

@@ -1,6 +1,7 @@
 """Times what kgen emits for memory-bound graphs against PyTorch and NVIDIA's libraries on the same GPU, in one run.
 
-    gpu_bench.py [--rows TEXT,...] [--peers eager,compile,max-autotune,vendor | none] [--rounds N] [--write GPU.md]
+    gpu_bench.py [--rows TEXT,...] [--peers eager,cublaslt,compile,max-autotune,vendor | none] [--rounds N] [--write GPU.md]
+    gpu_bench.py --draw-matmul SEED COUNT [--kinds fused,f8,...] [--graphs N] ...
 
 Every side is captured in a CUDA graph of several calls, which go round three sets of random tensors, each larger than
 the L2 cache. Results of all sides come from one pool of memory, which each lets go of before the next. A round times
@@ -9,6 +10,9 @@ data, and its launch is not waited for. The figures are medians of the rounds. T
 device-to-device copy of 134 MB, timed among them in the same way, would move the bytes that the row must move. Results
 are compared with float64 before they are timed: a row of which kgen's are wrong fails, and the exit code says so; a
 peer that is wrong is left out, and named. Times fail nothing; what is slower than it should be is listed.
+
+The second form times matrix products of random shapes; those of the kind `fused` are of graphs that the seed draws as well,
+which `scripts/gpu_bundle FOLDER --draw-matmul SEED` has planned. The peer cublaslt is eager with its products by cuBLASLt.
 """
 
 import argparse
@@ -19,6 +23,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -50,12 +55,28 @@ def peer_function(peer, row, library=None):
 
     if peer == "eager":
         return row.compute
+    if peer == "cublaslt":
+        return with_cublaslt(row.compute) if row.operations else None
     if peer == "vendor":
         import vendor
 
         return vendor.function_of(row.graph, row.make(), library.path.with_name("libkgen_vendor.so"))
     torch._dynamo.reset()
     return torch.compile(row.compute, mode=MODES[peer], dynamic=False, fullgraph=True)
+
+
+def with_cublaslt(compute):
+    import torch
+
+    def computed(*inputs):
+        before = torch.backends.cuda.preferred_blas_library()
+        torch.backends.cuda.preferred_blas_library("cublaslt")
+        try:
+            return compute(*inputs)
+        finally:
+            torch.backends.cuda.preferred_blas_library(before)
+
+    return computed
 
 
 # ---- results
@@ -84,7 +105,7 @@ def largest_error(found, expected, terms):
 def tolerance(dtype):
     import torch
 
-    return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float8_e4m3fn: 0.07,
+    return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float16: 1e-3, torch.float8_e4m3fn: 0.07,
             torch.int32: 0}[dtype]
 
 
@@ -153,15 +174,30 @@ def product_side():
 ROUNDS_BETWEEN = 0.1  # the error of what may round between operators
 
 
+def loaded(library, row, inputs):
+    """The row's model, with the last of the inputs as its constants."""
+    from kgen_library import Model
+    from llama import write_safetensors
+
+    with tempfile.TemporaryDirectory() as folder:
+        if row.constants:
+            constants = dict(zip(row.constants, inputs[-len(row.constants):], strict=True))
+            write_safetensors(constants, pathlib.Path(folder) / "weights.safetensors")
+        return Model(library, library.graph(row.graph), folder)
+
+
 def kgen_side(library, row, sets, expected, count, pool, least=0):
     """Raises where a result is wrong: by more than its dtype's tolerance, or than `least` where that is more."""
     import torch
-    from kgen_library import Model
 
-    model = Model(library, library.graph(row.graph))
-    dtypes = list(model.output_dtypes())
+    if row.constants:  # each set has its own, which no cache then holds of the last call
+        models = [loaded(library, row, inputs) for inputs in sets]
+        sets = [inputs[:-len(row.constants)] for inputs in sets]
+    else:
+        models = [loaded(library, row, [])] * len(sets)
+    dtypes = list(models[0].output_dtypes())
 
-    def call(inputs):
+    def call(model, inputs):
         outputs = [torch.empty(result.shape, dtype=dtype, device="cuda") for result, dtype in zip(expected.results, dtypes)]
         poison(outputs)
         model.run(inputs, outputs)
@@ -172,13 +208,13 @@ def kgen_side(library, row, sets, expected, count, pool, least=0):
             for tensor in outputs:
                 tensor.view(-1).view(torch.uint8).fill_(0xFF)
 
-    judge(call(sets[0]), expected, least)
-    side = Side([functools.partial(call, inputs) for inputs in sets], count, pool)
+    judge(call(models[0], sets[0]), expected, least)
+    side = Side([functools.partial(call, *each) for each in zip(models, sets)], count, pool)
     poison(side.results[0])
     side.graph.replay()
     judge(side.results[0], expected, least, when=" when captured")
     side.results = None
-    side.model = model  # its memory is the graph's too
+    side.models = models  # whose memory is the graph's too
     return side
 
 
@@ -191,7 +227,7 @@ def peer_side(peer, library, row, sets, expected, count, pool):
     function = peer_function(peer, row, library)
     if function is None:
         return None
-    side = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
+    side = Side([functools.partial(function, *row.given(inputs)) for inputs in sets], count, pool)
     side.graph.replay()
     judge(side.results[0], expected, ROUNDS_BETWEEN)
     side.results = None
@@ -252,9 +288,9 @@ def time_row(library, row, peers, floors, rounds, left_out):
 # ---- all rows
 
 
-def time_all(library, rows, peers, rounds, left_out):
+def time_all(libraries, rows, peers, rounds, left_out):
     """What was measured of each row, and the microseconds of the copy and of the product, where a row asks for it. Rows
-    that fail go to `left_out`, as peers do."""
+    that fail go to `left_out`, as peers do. `libraries`: of each graph."""
     import torch
     from report import Measured
 
@@ -263,7 +299,7 @@ def time_all(library, rows, peers, rounds, left_out):
     for row in rows:
         try:
             floors = [copy, product] if row.operations else [copy]
-            times, moved = time_row(library, row, peers, floors, rounds, left_out)
+            times, moved = time_row(libraries[row.graph], row, peers, floors, rounds, left_out)
         except RuntimeError as error:
             require_device(error)
             left_out.append(f"{row.title}, FAILED: {first_line(error)}")
@@ -288,19 +324,24 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", default=ROOT / "build/libkgen_rows.so", type=pathlib.Path)
     parser.add_argument("--rows", default="", help="those whose graph contains one of these texts")
-    parser.add_argument("--peers", default="eager,compile,max-autotune,vendor", help="or none")
+    parser.add_argument("--peers", help="or none; those above, but for cublaslt where no products are drawn")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--draw-matmul", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of matrix products of random shapes and kinds, instead of the rows")
-    parser.add_argument("--kinds", default="bf16,f8,i8,tf32,batched,grouped",
-                        help="of the matrix products that are drawn, each as likely; bf16 are those with epilogues")
+    parser.add_argument("--kinds", help="of the matrix products that are drawn, each as likely as often as it is named: fused, "
+                        "bf16, f8, f8_blocks, i8, tf32, batched, grouped")
+    parser.add_argument("--graphs", type=int, help="how many graphs the kind `fused` has, as many as gpu_bundle planned")
     parser.add_argument("--draw-attention", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of attention of random heads, lengths and widths, instead of the rows")
     parser.add_argument("--draw-convolution", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of convolutions of random forms, images and channels, instead of the rows")
     parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.kinds = options.kinds and options.kinds.split(",")
+    if not options.peers:
+        options.peers = ("eager,cublaslt" if options.draw_matmul else "eager") + ",compile,max-autotune,vendor"
+    return options
 
 
 def main():
@@ -312,6 +353,7 @@ def main():
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
 
     import torch
+    from drawn_graphs import COUNT
     from drawn_products import draw_products
     from rows import ROWS, draw_attentions, draw_convolutions
 
@@ -319,7 +361,7 @@ def main():
     torch._dynamo.config.recompile_limit = 1000  # each row is a shape of its own
     torch.backends.cudnn.benchmark = True  # the fastest of its algorithms
     torch.backends.cuda.matmul.allow_tf32 = True  # of rows of f32 products, which kgen plans as such
-    drawn = [*draw_products(*(options.draw_matmul or (0, 0)), options.kinds.split(",")),
+    drawn = [*draw_products(*(options.draw_matmul or (0, 0)), options.kinds, options.graphs or COUNT),
              *draw_attentions(*(options.draw_attention or (0, 0))),
              *draw_convolutions(*(options.draw_convolution or (0, 0)))]
     rows = drawn or ROWS
@@ -328,21 +370,22 @@ def main():
         for row in rows:
             inputs = row.make()
             for peer in peers:
-                peer_function(peer, row)(*inputs)
+                peer_function(peer, row)(*row.given(inputs))
         return 0
 
     import report
     from kgen_library import Library
 
-    library = Library(options.library.resolve())
-    missing = [row.graph for row in rows if library.graph(row.graph) is None]
-    rows = [row for row in rows if row.graph not in missing]
-    left_out = [f"{graph}: skipped, as the library has none of it" for graph in missing]
+    paths = [options.library, options.library.with_name("libkgen_drawn.so")]
+    built = [Library(path.resolve()) for path in paths if path.exists()]
+    libraries = {row.graph: library for row in rows for library in built if library.graph(row.graph) is not None}
+    left_out = [f"{row.graph}: skipped, as no library has it" for row in rows if row.graph not in libraries]
+    rows = [row for row in rows if row.graph in libraries]
     for line in left_out:
         print(line)
     if not drawn:  # whose rows are shapes of few graphs
         compile_ahead(rows, peers)
-    measured, copy_us, product_us = time_all(library, rows, peers, options.rounds, left_out)
+    measured, copy_us, product_us = time_all(libraries, rows, peers, options.rounds, left_out)
     text = report.table(measured, peers)
     print(f"\na copy of 134 MB: {copy_us:.1f} us\n\n{text}\n", *report.remarks(measured), sep="\n")
     if drawn:

@@ -1,6 +1,7 @@
 """Random rows: graphs, shapes and types that users might write, each from a seed, so that whoever finds a slow one can name
-it. A drawn graph is a chain: something to begin with (matrices, images, attention, or memory alone), with operators in
-front of it and behind it, and now and then a reduction, a norm, an order of axes or a concat."""
+it. A drawn graph is a chain: something to begin with (matrices, of floats, of bytes or with weights of few bits, images,
+attention, or memory alone), with operators in front of it and behind it, and now and then a reduction, a norm, an order of
+axes or a concat."""
 
 import math
 import random
@@ -22,9 +23,11 @@ class Drawing:
         return f"{self.dtype}[{', '.join(map(str, shape))}]"
 
     def operand(self, shape, constant=False, scale=1.0):
-        kind = "constants" if constant else "inputs"
+        return self.value_of("constants" if constant else "inputs", self.typed(shape), scale=scale)
+
+    def value_of(self, kind, type, **told):
         name = f"{kind[0]}{len(self.graph[kind])}"
-        self.graph[kind][name] = {"type": self.typed(shape), "scale": scale}
+        self.graph[kind][name] = {"type": type} | told
         return name
 
     def begin(self, shape):
@@ -32,10 +35,13 @@ class Drawing:
         self.value = self.operand(shape)
         return self.value
 
-    def node(self, op, operands, shape=None, **attributes):
+    def node(self, op, operands, extents=None, **attributes):
         name = f"v{len(self.graph['nodes'])}"
-        self.graph["nodes"].append({"op": op, "in": operands, "out": name} | attributes)
-        self.value, self.shape = name, list(self.shape if shape is None else shape)
+        node = {"op": op, "in": operands, "out": name} | attributes
+        for nodes in ("nodes", "peers"):
+            if nodes in self.graph:
+                self.graph[nodes].append(node)
+        self.value, self.shape = name, list(self.shape if extents is None else extents)
         return name
 
     def weight(self, shape, scale):
@@ -105,6 +111,42 @@ class Drawing:
         self.said.append(f"matmul to {columns}")
         self.node("matmul", [self.value, self.weight([depth, columns], depth**-0.5)], [*self.shape[:-1], columns])
 
+    def bytes_by_bytes(self, m, n, k):
+        """u8 or i8 with a scale and something that stands for 0, times i8 with a scale for each column, as f32."""
+        self.dtype, zero = self.rng.choice([("u8", 128), ("u8", 117), ("i8", 0)])
+        self.said.append(f"by i8, to {n}")
+        x = self.begin([m, k])
+        least = 0.008 * k**-0.5  # so that results are about 1; weights have 7 bits, as in rows.yaml
+        x_scale, x_zero, w, w_scale = (self.value_of("constants", type, **told) for type, told in [
+            ("f32[]", {"between": [0.02, 0.02]}), (f"{self.dtype}[]", {"between": [zero, zero]}), (f"i8[{k}, {n}]", {"below": 64}),
+            (f"f32[{n}]", {"between": [least, 3 * least]})])
+        self.node("broadcast_to", x_zero, shape=[m, 1])
+        self.node("integer_matmul", [x, w, self.value], [m, n])
+        sums = self.node("cast", self.value, to="f32")
+        self.node("mul", [x_scale, w_scale])
+        scale = self.value
+        self.node("mul", [sums, scale])
+        self.graph["peers"] = [{"op": "quantized_matmul", "in": [x, x_scale, x_zero, w, w_scale], "out": self.value}]
+        self.dtype = "f32"  # of what follows
+
+    def quantize(self):
+        self.said.append("to u8")
+        told = [("f32[]", {"between": [0.04, 0.04]}), ("u8[]", {"between": [128, 128]})]
+        self.node("quantize_linear", [self.value, *(self.value_of("constants", type, **each) for type, each in told)])
+
+    def stored_matmul(self, n):
+        """By weights of 4 bits with a scale for each group of a column, or of 8 with one for each column."""
+        k, group = self.shape[-1], self.rng.choice([32, 64, 128, None])
+        group = group if group and k % group == 0 else k
+        stored = "i8" if group == k else "i4"
+        self.said.append(f"matmul to {n} by {stored}" + (f", groups of {group}" if group < k else ""))
+        x, shape, least = self.value, self.shape, (0.006 if stored == "i8" else 0.1) * k**-0.5
+        q = self.value_of("constants", f"{stored}[{k // group}, {group}, {n}]")
+        scale = self.value_of("constants", f"{self.dtype}[{k // group}, 1, {n}]", between=[least, 3 * least])
+        self.node("dequantize_linear", [q, scale])
+        w = self.node("reshape", self.value, shape=[k, n])
+        self.node("matmul", [x, w], [*shape[:-1], n])
+
 
 def extent(rng, least, most):
     """Spread over the magnitudes; a multiple of something, or odd."""
@@ -128,12 +170,16 @@ def memory_bound(drawing):
         rng.choice([drawing.permute, drawing.reduce] if len(drawing.shape) > 1 else [drawing.unary])()
 
 
-def product(drawing):
-    rng = drawing.rng
+def product_sizes(rng):
     while True:
         m, n, k = rng.choice([1, 4, 16, *(extent(rng, 2, 2048) for _ in range(3))]), extent(rng, 16, 4096), extent(rng, 16, 4096)
         if m * n * k < 4e9:
-            break
+            return m, n, k
+
+
+def product(drawing):
+    rng = drawing.rng
+    m, n, k = product_sizes(rng)
     drawing.begin([m, k])
     if rng.random() < 0.3:
         drawing.norm()
@@ -144,6 +190,24 @@ def product(drawing):
     if rng.random() < 0.2 and m * n * n < 4e9:
         drawing.matmul(extent(rng, 16, n))
         drawing.elementwise(2)
+
+
+def byte_product(drawing):
+    drawing.bytes_by_bytes(*product_sizes(drawing.rng))
+    drawing.elementwise(3)
+    if drawing.rng.random() < 0.5:
+        drawing.quantize()
+
+
+def stored_product(drawing):
+    rng = drawing.rng
+    m, n, k = product_sizes(rng)
+    k = k // 128 * 128 if k >= 128 and rng.random() < 0.8 else k
+    drawing.begin([m, k])
+    if rng.random() < 0.3:
+        drawing.norm()
+    drawing.stored_matmul(n)
+    drawing.elementwise(3)
 
 
 def convolution(drawing):
@@ -178,7 +242,8 @@ def attention(drawing):
     drawing.elementwise(2)
 
 
-KINDS = [memory_bound, memory_bound, memory_bound, product, product, convolution, attention]
+KINDS = [memory_bound, memory_bound, memory_bound, product, product, byte_product, stored_product, convolution, attention]
+FLOATS = {attention: ["f32"], byte_product: ["f32"], stored_product: ["f32"] * 4 + ["bf16"]}  # where not all are drawn
 
 
 def drawn(seed, count):
@@ -186,11 +251,12 @@ def drawn(seed, count):
     for index in range(count):
         rng = random.Random(f"{seed}.{index}")
         kind = rng.choice(KINDS)
-        drawing = Drawing(rng, rng.choice(["f32"] * 8 + ["bf16", "f64"]) if kind is not attention else "f32")
+        drawing = Drawing(rng, rng.choice(FLOATS.get(kind, ["f32"] * 8 + ["bf16", "f64"])))
         while not drawing.graph["nodes"]:
             kind(drawing)
         drawing.graph["outputs"] = [drawing.value]
         graph = {key: value for key, value in drawing.graph.items() if value}
-        shape = "x".join(str(extent) for extent in Row("", graph).inputs["i0"].shape)
-        title = f"{seed}.{index} {drawing.dtype} {shape} {', '.join(drawing.said) or 'elementwise'}"
+        first = Row("", graph).inputs["i0"]
+        shape = "x".join(map(str, first.shape))
+        title = f"{seed}.{index} {first.dtype} {shape} {', '.join(drawing.said) or 'elementwise'}"
         yield Row(title, graph, group=kind.__name__)

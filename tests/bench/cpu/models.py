@@ -5,8 +5,10 @@ from importlib import util
 from pathlib import Path
 
 import numpy as np
+import quantized
 import yaml
-from sides import Job
+from rows import DTYPES
+from sides import Job, write_onnx
 
 
 def text(hidden, layers, heads, batch, length):
@@ -150,15 +152,38 @@ def llama_block(batch, tokens, cached):
     return Block()
 
 
-class ModelJob(Job):
-    """A model instead of a row."""
+def cast(arrays, dtype):
+    """Floats in that type, others as they are."""
+    return {name: array.astype(DTYPES[dtype]) if array.dtype.kind in "fV" else array for name, array in arrays.items()}
 
-    def __init__(self, title, name, graphs, folder, libraries, threads):
-        self.make, make_inputs = MODELS[title]
-        data = make_inputs(np.random.default_rng(0))
-        self.title, self.name, self.dtype, self.input_names = title, name, "f32", list(data)
+
+def narrow_filters(path):
+    """Filters that PyTorch's exporter has folded a norm into come out as f32, which no convolution of bf16 takes."""
+    import onnx
+
+    model = onnx.load(path)
+    filters = {name for node in model.graph.node if node.op_type == "Conv" for name in node.input[1:]}
+    for tensor in model.graph.initializer:
+        if tensor.name in filters and tensor.data_type == onnx.TensorProto.FLOAT:
+            numbers = onnx.numpy_helper.to_array(tensor).astype(DTYPES["bf16"])
+            tensor.CopyFrom(onnx.helper.make_tensor(tensor.name, onnx.TensorProto.BFLOAT16, tensor.dims, numbers.tobytes(), True))
+    onnx.save(model, path)
+
+
+class ModelJob(Job):
+    """A model instead of a row. `dtype`: of its numbers; i8 is f32 with products of bytes, as quantized.py makes them."""
+
+    def __init__(self, title, dtype, name, graphs, folder, libraries, threads):
+        self.make, self.make_inputs = MODELS[title]
+        data = self.data(0)
+        if dtype == "bf16":
+            data = cast(data, "bf16")
+        self.title, self.name, self.dtype, self.input_names = title, name, dtype, list(data)
         self.folder, self.libraries, self.threads, self.graphs = Path(folder), Path(libraries), threads, Path(graphs)
         self.inputs, self.constants = list(data.values()), True
+
+    def data(self, seed):
+        return self.make_inputs(np.random.default_rng(seed))
 
     def moved(self, _results):
         return 0
@@ -179,4 +204,29 @@ class ModelJob(Job):
         import torch
 
         torch.manual_seed(0)
-        return self.make().eval()
+        module = self.make().eval()
+        return module.bfloat16() if self.dtype == "bf16" else module
+
+    def export(self, path):
+        write_onnx(self.module(), self.inputs, self.input_names, path)
+        if self.dtype == "bf16":
+            narrow_filters(path)
+            # For who takes a model of f32 and computes in bf16.
+            write_onnx(self.module().float(), self.wide_inputs(), self.input_names, self.folder / "wide.onnx")
+        if self.dtype == "i8":
+            quantized.quantize(path, [self.data(seed) for seed in range(4)])
+
+    def meaning(self, results):
+        """A quantised model is right where it gives what its file says: how far that is from floats is no side's doing."""
+        if self.dtype != "i8":
+            return results
+        return quantized.evaluate(self.folder / "row.onnx", dict(zip(self.input_names, self.inputs)))
+
+    def wide_inputs(self):
+        return list(cast(dict(zip(self.input_names, self.inputs)), "f32").values())
+
+    def hinted(self):
+        """OpenVINO takes a model's f32 and is told in what to compute."""
+        if self.dtype == "bf16":
+            return "wide.onnx", self.wide_inputs(), "bf16"
+        return "row.onnx", self.inputs, "f32"

@@ -103,6 +103,8 @@ OPERATORS = {
     "sort": Form("torch.sort({0}, dim={axis}).values", defaults={"axis": -1}),
     "matmul": Form("{0} @ {1}", "ops.matmul({0}, {1})"),
     "linear": Form("F.linear({every})"),
+    "quantized_matmul": Form("quantized_matmul({0}, {1}, {2}, {3}, {4})"),  # peers': kgen's is integer_matmul, and what scales
+    "quantize_linear": Form("quantize_linear({0}, {1}, {2})"),
     "dequantize_linear": Form("{0}.to({1}.dtype) * {1}", "ops.cast({0}, {1}.dtype) * {1}"),
     "attention": attention(),
     "conv2d": conv2d(),
@@ -141,7 +143,7 @@ def expression(node, column):
 def source(graph, column, result):
     """A function `compute` of inputs, then constants; `result` is what becomes of each output."""
     names = [*graph["inputs"], *graph.get("constants", {})]
-    lines = [f"    {listed(node['out'])[0]} = {expression(node, column)}" for node in graph["nodes"]]
+    lines = [f"    {listed(node['out'])[0]} = {expression(node, column)}" for node in graph.get("peers", graph["nodes"])]
     results = ", ".join(result.format(output) for output in graph["outputs"])
     return f"def compute({', '.join(names)}):\n" + "\n".join(lines) + f"\n    return ({results},)\n"
 

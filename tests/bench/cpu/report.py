@@ -203,6 +203,7 @@ def page(text, arguments, options, measured, what=TITLE):
     revision = bundle.read_text().strip() if bundle.exists() else subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], text=True, stdout=subprocess.PIPE, cwd=Path(__file__).parent).stdout.strip()
     rounds = max((len(times) for one in measured for times in one.get("us", {}).values()), default=0)
+    neighbours = f" {options.neighbours} busy loops share the processors of all sides." if options.neighbours else ""
     hidden = ("--prefix", "--bundle", "--work", "--write", "--around", "--nice")
     shown = [argument for index, argument in enumerate(arguments)
              if argument not in hidden and not (index and arguments[index - 1] in hidden)]
@@ -219,6 +220,6 @@ is that with the greatest. The floor is the greater of two times: of a copy that
 results once), timed in the same rounds, the faster of one through the cache and one past it; and of as many operations at
 the rate of the fastest matrix product in this table. Constants are constants to every side, which may pack them; torch.compile
 is told to freeze them. f32 is f32 to every side, but that
-OpenVINO rounds what it multiplies by weights of 8 and 4 bits to 8 bits. -[n]: no time, for the reason n.
+OpenVINO rounds what it multiplies by weights of 8 and 4 bits to 8 bits.{neighbours} -[n]: no time, for the reason n.
 
 {text}"""

@@ -29,13 +29,14 @@ class Value:
     shape: list[int]
     below: int | None = None  # integers: from 0 (or, with a sign, -below) to below - 1
     scale: float = 1.0  # of normal numbers
+    between: list | None = None  # ends, of numbers that are spread evenly
 
     @staticmethod
     def parse(said):
         said = said if isinstance(said, dict) else {"type": said}
         dtype, shape = re.fullmatch(r"(\w+)\[(.*)\]", said["type"]).groups()
         extents = [eval(extent, {"__builtins__": {}}) for extent in shape.split(",") if extent.strip()]
-        return Value(dtype, extents, said.get("below"), said.get("scale", 1.0))
+        return Value(dtype, extents, said.get("below"), said.get("scale", 1.0), said.get("between"))
 
     def type(self):
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -47,7 +48,9 @@ class Value:
         """Numbers of that type; those of 4 bits are a byte each here."""
         rng, count = np.random.default_rng(seed), math.prod(self.shape)
         few = min(count, BLOCK)
-        if self.dtype == "bool":
+        if self.between:
+            block = rng.uniform(*self.between, few)
+        elif self.dtype == "bool":
             block = rng.random(few) < 0.5
         elif self.dtype[0] in "iu":
             most = self.below or {"i4": 8, "u4": 16, "i8": 128, "u8": 256}.get(self.dtype, 1000)
@@ -61,7 +64,9 @@ class Value:
 @dataclasses.dataclass
 class Row:
     title: str
-    graph: dict  # inputs, constants, nodes, outputs: as in a graph file, but for `below` and `scale`
+    # inputs, constants, nodes, outputs: as in a graph file, but for what Value has more. `peers`: nodes of the same meaning, where
+    # peers spell it in another way.
+    graph: dict
     group: str = ""
     plot: list | None = None  # the name of what grows along the rows of this series, and how large it is
     moved: int | None = None  # bytes, where they are not those of all inputs, constants and outputs
@@ -101,8 +106,12 @@ class Row:
 
     def kind(self):
         """memory, or matrix where it multiplies matrices."""
-        matrix = {"matmul", "linear", "attention", "conv2d"}
+        matrix = {"matmul", "linear", "attention", "conv2d", "integer_matmul"}
         return "matrix" if any(node["op"] in matrix for node in self.graph["nodes"]) else "memory"
+
+    def quantises(self):
+        """Results are steps, to the next of which a number on an edge may be rounded."""
+        return any(node["op"] == "quantize_linear" for node in self.graph["nodes"])
 
     def main_dtype(self):
         """Of the numbers that it works on: at whose rate operations count."""
@@ -115,9 +124,9 @@ def expanded(entry):
     pattern = string.Template(json.dumps({key: value for key, value in entry.items() if key != "each"}))
     for each in entry.get("each", [{}]):
         one = json.loads(pattern.substitute({key: str(value) for key, value in each.items()}))
-        for node in one["nodes"]:
+        for node in one["nodes"] + one.get("peers", []):
             node |= {key: numbers(value) for key, value in node.items() if key not in ("op", "out")}
-        graph = {key: one[key] for key in ("inputs", "constants", "nodes", "outputs") if key in one}
+        graph = {key: one[key] for key in ("inputs", "constants", "nodes", "peers", "outputs") if key in one}
         graph["outputs"] = listed(graph["outputs"])
         moved = one.get("moved")
         plot = [one["plot"], each[one["plot"]]] if "plot" in one else None

@@ -43,6 +43,19 @@ class Job:
     def kgen_inputs(self):
         return self.inputs
 
+    def export(self, path):
+        write_onnx(self.module(), self.inputs, self.input_names, path)
+        if self.narrow():
+            store_narrow(path, self.narrow())
+
+    def meaning(self, results):
+        """What the sides are held against: of `results`, which are PyTorch's in float64."""
+        return results
+
+    def hinted(self):
+        """Of what OpenVINO gets: the ONNX file, its inputs, and in what it has to compute, where that is said."""
+        return "row.onnx", self.inputs, "f32" if self.dtype == "f32" else None  # else it may compute in bf16
+
     def moved(self, results):
         """Bytes that must move: all that it reads and writes, once, if the row says nothing else. `results`: (count, dtype)."""
         written = sum(count * np.dtype(DTYPES[dtype]).itemsize for count, dtype in results)
@@ -149,7 +162,34 @@ def torch_namespace():
 
     names = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
              "i16": "int16", "i8": "int8", "u8": "uint8", "bool": "bool", "i4": "int8", "u4": "uint8"}
-    return {"torch": torch, "F": F, "dtypes": {short: getattr(torch, name) for short, name in names.items()}}
+    return {"torch": torch, "F": F, "dtypes": {short: getattr(torch, name) for short, name in names.items()},
+            "quantized_matmul": quantized_matmul, "quantize_linear": quantize_linear}
+
+
+def dequantized(x, scale, *more):
+    """As ONNX's operator, in an export."""
+    import torch
+
+    axis = {"axis": x.dim() - 1} if scale.dim() else {}
+    return torch.onnx.ops.symbolic("DequantizeLinear", (x, scale, *more), axis, dtype=torch.float32, shape=x.shape, version=21)
+
+
+def quantized_matmul(x, x_scale, x_zero, w, w_scale):
+    """The product of what bytes stand for: x has one scale and what stands for 0, w a scale for each column."""
+    import torch
+
+    if torch.compiler.is_exporting():
+        return dequantized(x, x_scale, x_zero) @ dequantized(w, w_scale)
+    sums = torch._int_mm(x, w) - x_zero.int() * w.sum(0, dtype=torch.int32)
+    return sums.to(x_scale.dtype) * (x_scale * w_scale)
+
+
+def quantize_linear(x, scale, zero):
+    import torch
+
+    if torch.compiler.is_exporting():
+        return torch.onnx.ops.symbolic("QuantizeLinear", (x, scale, zero), dtype=zero.dtype, shape=x.shape, version=21)
+    return (torch.round(x / scale) + zero).clamp(*((0, 255) if zero.dtype == torch.uint8 else (-128, 127))).to(zero.dtype)
 
 
 def as_torch(array):
@@ -203,7 +243,11 @@ class Eager:
             return tensor.double() if tensor.is_floating_point() else tensor
 
         module = self.job.module()
-        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # which counts no fused attention
+        def of_bytes(a, b, out_shape=None):
+            return 2 * a[0] * a[1] * b[1]
+
+        counter = FlopCounterMode(display=False, custom_mapping={torch.ops.aten._int_mm: of_bytes})
+        with sdpa_kernel(SDPBackend.MATH), counter:  # which counts no fused attention
             dtypes = [tensor.dtype for tensor in module(*self.inputs)]
         results = [as_numpy(tensor) for tensor in module.double()(*map(exact, self.inputs))]
         short = {torch_dtype: name for name, torch_dtype in reversed(torch_namespace()["dtypes"].items())}
@@ -226,18 +270,19 @@ class MaxAutotune(Compile):
     mode = "max-autotune-no-cudagraphs"
 
 
-def export_onnx(job):
-    """PyTorch's ONNX of the row, which is made once."""
+def write_onnx(module, inputs, names, path):
     import torch
 
+    torch.onnx.export(module, tuple(map(as_torch, inputs)), str(path), dynamo=True, input_names=names, verbose=False,
+                      opset_version=21, optimize=True, external_data=False)
+
+
+def export_onnx(job):
+    """PyTorch's ONNX of the row, which is made once."""
     path = job.folder / "row.onnx"
     if not path.exists():
-        inputs = tuple(as_torch(array) for array in job.inputs)
         part = path.with_suffix(".part")
-        torch.onnx.export(job.module(), inputs, str(part), dynamo=True, input_names=job.input_names, verbose=False,
-                          opset_version=21, optimize=True, external_data=False)
-        if job.narrow():
-            store_narrow(part, job.narrow())
+        job.export(part)
         part.rename(path)
 
 
@@ -257,8 +302,8 @@ def store_narrow(path, dtypes):
 # ---- ONNX Runtime, OpenVINO ------------------------------------------------------------------------------------------
 
 
-def onnx_file(job):
-    path = job.folder / "row.onnx"
+def onnx_file(job, name="row.onnx"):
+    path = job.folder / name
     if not path.exists():
         raise RuntimeError((job.folder / "row.onnx.error").read_text())
     return str(path)
@@ -304,11 +349,15 @@ class OpenVino:
 
         core = ov.Core()
         settings = {"INFERENCE_NUM_THREADS": job.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
-        if job.dtype == "f32":  # else it may compute in bf16
-            settings["INFERENCE_PRECISION_HINT"] = "f32"
-        compiled = core.compile_model(onnx_file(job), "CPU", settings)
+        file, inputs, hint = job.hinted()
+        if hint:
+            settings["INFERENCE_PRECISION_HINT"] = hint
+        compiled = core.compile_model(onnx_file(job, file), "CPU", settings)
+        taken = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+        if hint and taken != hint:
+            raise RuntimeError(f"asked for {hint}, it computes in {taken} on this processor")
         self.request = compiled.create_infer_request()
-        for index, array in enumerate(job.inputs):
+        for index, array in enumerate(inputs):
             if array.dtype.name == "bfloat16":
                 tensor = ov.Tensor(array.view(np.uint16), ov.Shape(array.shape), ov.Type.bf16)
             else:

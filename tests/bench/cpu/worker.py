@@ -1,13 +1,14 @@
 """A process that holds one side of the benchmark: worker.py SIDE PROCESSORS FOLDER LIBRARIES. It reads a request as JSON on a
 line of its input and answers on a line of its output.
 
-    {"do": "reference", "row": ..., "onnx": true}   PyTorch alone: writes the row's results in float64, and its ONNX form
+    {"do": "reference", "row": ..., "onnx": true}   PyTorch alone: writes the row's results in float64, and its ONNX form;
+                                                    of a quantised one what that means, and how far it is from float64
     {"do": "prepare", "row": ...}                   makes the side, runs it, and says how far its results are off, how many
                                                     seconds the first took, and the most memory of the process so far, MB
     {"do": "time", "seconds": 0.05}                 says how many microseconds a call takes
     {"do": "drop"}                                  lets go of the row
 
-Instead of a row it takes a model: {"model": title, "name": of its graph, "graphs": the folder of that}.
+Instead of a row it takes a model: {"model": title, "dtype": ..., "name": of its graph, "graphs": the folder of that}.
 """
 
 import contextlib
@@ -55,7 +56,8 @@ class Worker:
             from models import ModelJob  # whose packages rows do without
 
             name = request["name"]
-            return ModelJob(request["model"], name, request["graphs"], self.folder / name, self.libraries, self.threads)
+            return ModelJob(request["model"], request["dtype"], name, request["graphs"], self.folder / name, self.libraries,
+                            self.threads)
         row = Row(**request["row"])
         return Job(row, self.folder / row.name(), self.libraries, self.threads)
 
@@ -64,8 +66,6 @@ class Worker:
         side = self.make(job)
         results, dtypes, operations = side.reference()
         side.close()
-        for index, result in enumerate(results):
-            np.save(job.folder / f"expected_{index}.npy", result)
         moved = job.moved([(result.size, dtype) for result, dtype in zip(results, dtypes)])
         (job.folder / "results.json").write_text(
             json.dumps([[list(result.shape), dtype] for result, dtype in zip(results, dtypes)]))
@@ -75,7 +75,11 @@ class Worker:
                 export_onnx(job)
             except Exception as error:  # whatever the exporter raises is the reason
                 (job.folder / "row.onnx.error").write_text("no ONNX: " + first_lines(error))
-        return {"moved": moved, "operations": operations}
+        meant = job.meaning(results)
+        for index, result in enumerate(meant):
+            np.save(job.folder / f"expected_{index}.npy", result)
+        inherent = 0 if meant is results else max(largest_error(one, other) for one, other in zip(meant, results))
+        return {"moved": moved, "operations": operations, "inherent": inherent}
 
     def prepare(self, request):
         begin = time.perf_counter()

@@ -11,6 +11,7 @@ DTYPES = {
     "bf16": torch.bfloat16,
     "f8e4m3": torch.float8_e4m3fn,
     "i32": torch.int32,
+    "i8": torch.int8,
     "i64": torch.int64,
     "u8": torch.uint8,
     "bool": torch.bool,

@@ -120,6 +120,7 @@ def in_words(peers):
         return "No peers were timed."
     words = {
         "eager": "PyTorch eager",
+        "cublaslt": "the same with products by cuBLASLt",
         "compile": "`torch.compile`",
         "max-autotune": "`torch.compile` with max-autotune",
     }

@@ -26,6 +26,8 @@ class Row:
     terms: Callable[..., tuple[torch.Tensor, ...]] | None = None
     exact: Callable[..., tuple[torch.Tensor, ...]] | None = None  # the same in float64, where compute does not give that
     error: float = 0  # that results may have, as operands are rounded on their way
+    constants: tuple[str, ...] = ()  # the last of the inputs, which are constants of the graph
+    given: Callable[[list[torch.Tensor]], list[torch.Tensor]] = lambda inputs: inputs  # what peers get instead of them
 
 
 def normal(*shape, dtype=torch.bfloat16):
@@ -167,6 +169,38 @@ def f8_block_product(m, n, k):
 
     title = f"matmul f8e4m3, scales of 128-blocks {m}x{n}x{k}"
     return Row(title, "matmul_f8_block_scales", make, f8_block_scales, operations=2 * m * n * k, most=0.8, error=1e-2)
+
+
+# ---- weights of 4 bits: two to a byte, the first in the lower half, with a scale for each 128 of the depth
+
+
+def int4_product(x, q, scale):
+    """`q`, `scale`: codes [N, K / 2] and scales [N, K / 128, 1], or what tiled() makes of them."""
+    if q.dtype == torch.int32:
+        return torch._weight_int4pack_mm(x, q, 128, scale)
+    numbers = torch.stack([q & 15, q >> 4], -1).view(*scale.shape[:2], 128)
+    return x @ (((numbers ^ 8).to(torch.int8) - 8).to(x.dtype) * scale.to(x.dtype)).view(len(q), -1).t()
+
+
+def tiled(inputs):
+    """As PyTorch's own kernel has them, where it takes them and rows are few."""
+    x, q, scale, *more = inputs
+    if len(x) > 16 or q.shape[1] % 64 != 0 or len(q) % 8 != 0:
+        return inputs
+    codes = torch._convert_weight_to_int4pack((q << 4 | q >> 4) ^ 0x88, 8)
+    pairs = torch.cat([scale, torch.zeros_like(scale)], -1).transpose(0, 1).contiguous()
+    return [x, codes, pairs, *more]
+
+
+def int4_weights(n, k):
+    return [torch.randint(256, (n, k // 2), device="cuda", dtype=torch.uint8),
+            torch.rand(n, k // 128, 1, device="cuda").bfloat16() * 0.1]
+
+
+def int4_row(m, n, k):
+    return Row(f"int4 weights, groups of 128 {m}x{n}x{k}", "matmul_int4_bf16", lambda: [normal(m, k), *int4_weights(n, k)],
+               lambda x, q, scale: (int4_product(x, q, scale),), operations=2 * m * n * k, most=1.30, error=1e-2,
+               constants=("q", "scale"), given=tiled)
 
 
 def residual_and_factor(x, w, residual):
@@ -403,6 +437,7 @@ ROWS = [
       for sizes in [(8192, 8192, 8192), (4096, 4096, 4096), (4096, 7168, 2048), (256, 4096, 7168), (64, 4096, 7168)]),
     *(product(f"silu(x W) {rows}x14336x4096", "matmul_silu_bf16", rows, 14336, 4096, lambda x, w: (F.silu(x @ w),))
       for rows in (1, 16)),
+    *(int4_row(rows, 14336, 4096) for rows in (1, 16)),
     mixture("grouped matmul, 64 experts, 4096 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 4096, 8, 64, 1408, 2048,
             lambda x, w, ends: (grouped_products(x, w, ends),)),
     mixture("grouped matmul, 64 experts, 16 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 16, 8, 64, 1408, 2048,
