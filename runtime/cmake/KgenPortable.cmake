@@ -20,8 +20,9 @@ takes them, and features behind a +. A program needs the first")
 function(_kgen_make_portable target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(graph ${target} KGEN_GRAPH)
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|aarch64|arm64)$" OR NOT CMAKE_EXECUTABLE_FORMAT STREQUAL ELF)
-    message(FATAL_ERROR "${target}: PORTABLE is for x86-64 and 64-bit Arm and ELF, as Linux has. Elsewhere KGEN_CPU_ARCH "
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|aarch64|arm64)$" OR
+     NOT CMAKE_EXECUTABLE_FORMAT STREQUAL ELF)
+    message(FATAL_ERROR "${target}: PORTABLE is for x86-64 and 64-bit Arm, and ELF, as Linux has. Elsewhere KGEN_CPU_ARCH "
                         "says what emitted code is compiled for")
   endif()
   set(declared "")

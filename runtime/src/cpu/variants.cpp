@@ -50,7 +50,8 @@ bool runs_on_arm([[maybe_unused]] const char* architecture) {
   std::string_view rest = architecture;
   for (;;) {
     const std::string_view name = rest.substr(0, rest.find('+'));
-    const auto* feature = std::find_if(std::begin(known), std::end(known), [&](const Feature& f) { return f.name == name; });
+    const auto* feature =
+        std::find_if(std::begin(known), std::end(known), [&](const Feature& each) { return each.name == name; });
     if (feature == std::end(known)) return false;
     if ((::getauxval(static_cast<unsigned long>(feature->word)) & feature->bits) != feature->bits) return false;
     if (name.size() == rest.size()) return true;

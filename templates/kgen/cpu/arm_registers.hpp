@@ -4,6 +4,9 @@
 
 #include <arm_neon.h>
 
+#include <cstdint>
+#include <cstring>
+
 #include "kgen/platform.hpp"
 
 #if defined(KGEN_SVE)
@@ -20,6 +23,27 @@ namespace kgen::cpu {
 
 KGEN_FN float square_root(float x) { return vget_lane_f32(vsqrt_f32(vdup_n_f32(x)), 0); }
 KGEN_FN double square_root(double x) { return vget_lane_f64(vsqrt_f64(vdup_n_f64(x)), 0); }
+
+// 4, 8 or 16 bytes, each as an integer of 32 bits. gcc 12 took each out of its register by itself.
+#define KGEN_WIDENS_BYTES 1
+template <int Count, bool Signed>
+KGEN_FN void widen_bytes(void* to, const void* from) {
+  constexpr int step = Count < 8 ? Count : 8;
+  for (int i = 0; i < Count; i += step) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, static_cast<const char*>(from) + i, step);
+    int32x4_t lanes[2];
+    if constexpr (Signed) {
+      const int16x8_t halves = vmovl_s8(vcreate_s8(bytes));
+      lanes[0] = vmovl_s16(vget_low_s16(halves)), lanes[1] = vmovl_high_s16(halves);
+    } else {
+      const uint16x8_t halves = vmovl_u8(vcreate_u8(bytes));
+      lanes[0] = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(halves)));
+      lanes[1] = vreinterpretq_s32_u32(vmovl_high_u16(halves));
+    }
+    std::memcpy(static_cast<char*>(to) + 4 * i, lanes, 4 * step);
+  }
+}
 
 #if defined(KGEN_SVE)
 

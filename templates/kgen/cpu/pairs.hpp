@@ -18,8 +18,7 @@ using Pair = char32_t;
 #if defined(__AVX512BF16__) && defined(KGEN_AVX512) && defined(KGEN_REGISTERS)
 #define KGEN_PAIRS 1
 inline constexpr bool has_pairs = true;
-#elif defined(KGEN_LANES) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) || \
-    defined(KGEN_SVE) && defined(__ARM_FEATURE_SVE_BF16)
+#elif defined(__aarch64__) && defined(KGEN_REGISTERS) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 #define KGEN_PAIRS 1
 inline constexpr bool has_pairs = true;
 #else

@@ -92,7 +92,7 @@ KGEN_FN Vec<std::int32_t, W> multiply_add(const Vec<cpu::Quad, W>& left, const V
   return result;
 }
 
-#if defined(KGEN_LANES) && defined(__ARM_FEATURE_DOTPROD)
+#if defined(KGEN_LANES) && (defined(__ARM_FEATURE_DOTPROD) || defined(__ARM_FEATURE_MATMUL_INT8))
 template <int Lane>
 KGEN_FN Vec<std::int32_t, 4> multiply_lane(const Vec<cpu::Quad, 4>& left, const Vec<cpu::Quad, 4>& right,
                                            const Vec<std::int32_t, 4>& sum) {
