@@ -105,7 +105,7 @@ KGEN_FN Vec<T, W> maximum(const Vec<T, W>& a, const Vec<T, W>& b) {
   }
 #endif
 #if defined(KGEN_REGISTERS) && !defined(KGEN_GPU)
-  if constexpr (std::is_floating_point_v<T> && (target::compares_all || W >= lanes_of<T>)) {
+  if constexpr (std::is_floating_point_v<T> && (target::keeps_nan || W >= lanes_of<T>)) {
     return target::on_registers(target::MaximumFunction{}, a, b);
   }
 #endif
@@ -125,7 +125,7 @@ KGEN_FN Vec<T, W> minimum(const Vec<T, W>& a, const Vec<T, W>& b) {
   }
 #endif
 #if defined(KGEN_REGISTERS) && !defined(KGEN_GPU)
-  if constexpr (std::is_floating_point_v<T> && (target::compares_all || W >= lanes_of<T>)) {
+  if constexpr (std::is_floating_point_v<T> && (target::keeps_nan || W >= lanes_of<T>)) {
     return target::on_registers(target::MinimumFunction{}, a, b);
   }
 #endif
