@@ -2,9 +2,14 @@
 # asks for the graph.
 include_guard(GLOBAL)
 
-set(KGEN_PORTABLE_ARCHS x86-64-v2 x86-64-v3 x86-64-v4 x86-64-v4+avx512vnni+avx512bf16 CACHE STRING
-  "What PORTABLE graphs are compiled for, from the oldest to the newest: levels of x86-64, as -march= takes them, and \
-features behind a +. A program needs the first")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(_kgen_portable_archs armv8-a armv8.2-a+dotprod armv8.2-a+dotprod+bf16+i8mm)
+else()
+  set(_kgen_portable_archs x86-64-v2 x86-64-v3 x86-64-v4 x86-64-v4+avx512vnni+avx512bf16)
+endif()
+set(KGEN_PORTABLE_ARCHS ${_kgen_portable_archs} CACHE STRING
+  "What PORTABLE graphs are compiled for, from the oldest to the newest: levels of x86-64 or of 64-bit Arm, as -march= \
+takes them, and features behind a +. A program needs the first")
 
 # Compiles each source of the target once for each of KGEN_PORTABLE_ARCHS. Called when the folder has been read, so that
 # what was added to the target meanwhile, options too, is every variant's.
@@ -15,9 +20,10 @@ features behind a +. A program needs the first")
 function(_kgen_make_portable target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(graph ${target} KGEN_GRAPH)
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" OR NOT CMAKE_EXECUTABLE_FORMAT STREQUAL ELF)
-    message(FATAL_ERROR "${target}: PORTABLE is for x86-64 and ELF, as Linux has. Elsewhere KGEN_CPU_ARCH says what "
-                        "emitted code is compiled for")
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|aarch64|arm64)$" OR
+     NOT CMAKE_EXECUTABLE_FORMAT STREQUAL ELF)
+    message(FATAL_ERROR "${target}: PORTABLE is for x86-64 and 64-bit Arm, and ELF, as Linux has. Elsewhere KGEN_CPU_ARCH "
+                        "says what emitted code is compiled for")
   endif()
   set(declared "")
   set(offered "")
@@ -49,18 +55,23 @@ endfunction()
 
 # What an architecture is for the compiler (options), for a running program (condition) and in names (suffix).
 function(_kgen_read_architecture target architecture options condition suffix)
-  if(NOT architecture MATCHES "^x86-64(-v[234])?(\\+[a-z0-9.]+)*$")
-    message(FATAL_ERROR "${target}: KGEN_PORTABLE_ARCHS has '${architecture}', which is no level of x86-64 (x86-64, "
-                        "x86-64-v2, x86-64-v3, x86-64-v4) with features behind a +, such as x86-64-v3+avxvnni")
-  endif()
-  string(REPLACE "+" ";" features ${architecture})
+  string(REPLACE "+" ";" features "${architecture}")
   list(POP_FRONT features level)
-  set(flags -march=${level})
-  set(conditions "__builtin_cpu_supports(\"${level}\") > 0")
-  foreach(feature IN LISTS features)
-    list(APPEND flags -m${feature})
-    string(APPEND conditions " && __builtin_cpu_supports(\"${feature}\") > 0")
-  endforeach()
+  if(architecture MATCHES "^x86-64(-v[234])?(\\+[a-z0-9.]+)*$")
+    list(TRANSFORM features PREPEND -m OUTPUT_VARIABLE flags)
+    list(PREPEND flags -march=${level})
+    list(TRANSFORM features REPLACE "(.+)" "__builtin_cpu_supports(\"\\1\") > 0" OUTPUT_VARIABLE conditions)
+    list(PREPEND conditions "__builtin_cpu_supports(\"${level}\") > 0")
+    list(JOIN conditions " && " conditions)
+  elseif(architecture MATCHES "^armv8(\\.2)?-a(\\+(dotprod|fp16|bf16|i8mm|sve|sve2))*$")
+    set(flags -march=${architecture})
+    set(conditions "kgen::runs_on_arm(\"${architecture}\")")
+  else()
+    message(FATAL_ERROR "${target}: KGEN_PORTABLE_ARCHS has '${architecture}', which is no level of x86-64 (x86-64, "
+                        "x86-64-v2, x86-64-v3, x86-64-v4) with features behind a +, such as x86-64-v3+avxvnni, nor of Arm "
+                        "(armv8-a, armv8.2-a) with some of dotprod, fp16, bf16, i8mm, sve and sve2, such as "
+                        "armv8.2-a+dotprod")
+  endif()
   string(MAKE_C_IDENTIFIER ${architecture} identifier)
   set(${options} "${flags}" PARENT_SCOPE)
   set(${condition} "${conditions}" PARENT_SCOPE)

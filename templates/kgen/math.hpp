@@ -84,7 +84,7 @@ KGEN_FN Vec<T, W> round(const Vec<T, W>& x) {
 // a * b + c with one rounding where the processor has it, else with two.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
-#if defined(__FMA__) || defined(KGEN_GPU)
+#if defined(KGEN_FUSED) || defined(KGEN_GPU)
   return target::on_registers(target::MultiplyAddFunction{}, a, b, c);
 #else
   return a * b + c;
@@ -105,7 +105,7 @@ KGEN_FN Vec<T, W> maximum(const Vec<T, W>& a, const Vec<T, W>& b) {
   }
 #endif
 #if defined(KGEN_REGISTERS) && !defined(KGEN_GPU)
-  if constexpr (std::is_floating_point_v<T> && W >= lanes_of<T>) {
+  if constexpr (std::is_floating_point_v<T> && (target::keeps_nan || W >= lanes_of<T>)) {
     return target::on_registers(target::MaximumFunction{}, a, b);
   }
 #endif
@@ -125,7 +125,7 @@ KGEN_FN Vec<T, W> minimum(const Vec<T, W>& a, const Vec<T, W>& b) {
   }
 #endif
 #if defined(KGEN_REGISTERS) && !defined(KGEN_GPU)
-  if constexpr (std::is_floating_point_v<T> && W >= lanes_of<T>) {
+  if constexpr (std::is_floating_point_v<T> && (target::keeps_nan || W >= lanes_of<T>)) {
     return target::on_registers(target::MinimumFunction{}, a, b);
   }
 #endif

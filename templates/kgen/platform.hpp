@@ -84,6 +84,10 @@ inline constexpr int register_bytes = 0;
 inline constexpr int register_bytes = 64;
 #elif defined(__AVX2__)
 inline constexpr int register_bytes = 32;
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_SVE) && __ARM_FEATURE_SVE_BITS > 128
+// Where -msve-vector-bits= says how long they are: what has a size can be an element of an array, or a field.
+#define KGEN_SVE 1
+inline constexpr int register_bytes = __ARM_FEATURE_SVE_BITS / 8;
 #else
 inline constexpr int register_bytes = 16;
 #endif

@@ -28,8 +28,8 @@ struct Room {
 };
 
 const Prefixes posix = {"unistd.h", "fcntl.h", "dirent.h", "dlfcn.h", "sys/"};
-const Prefixes vendor = {"immintrin.h", "arm_neon.h", "sleef.h",  "omp.h",      "cuda",
-                         "cublasLt.h",  "mma.h",      "nvtx3/",   "hip/",       "rocprim/",   "roctracer/",
+const Prefixes vendor = {"immintrin.h", "arm_neon.h", "arm_sve.h", "sleef.h",  "omp.h",      "cuda",
+                         "cublasLt.h",  "mma.h",      "nvtx3/",    "hip/",     "rocprim/",   "roctracer/",
                          "cooperative_groups"};
 
 Prefixes joined(Prefixes a, const Prefixes& b) {

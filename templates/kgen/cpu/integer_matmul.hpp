@@ -122,7 +122,7 @@ void multiply_quads(const A& a, const Zero& a_zero, const Quad* panels, std::int
     row_sums = scratch<std::int32_t>(5, M);
     add_rows(row_sums, a, a_zero, threads);
   }
-  const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, turned_on_left<Byte>, row_sums};
+  const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, added_on_left<Byte>, row_sums};
   const Quad* const data[] = {panels};
   const std::int64_t widths[] = {columns};
   with_row_panels<most_rows, false>(M, [&]<int Rows>() {

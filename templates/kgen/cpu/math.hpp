@@ -10,7 +10,9 @@
 #include "kgen/cpu/vector_math.hpp"
 #include "kgen/vec.hpp"
 
-#if defined(KGEN_REGISTERS)
+// SLEEF's registers have 16 bytes on Arm; there a build may be without it, and the standard library's functions serve.
+#if defined(KGEN_REGISTERS) && (defined(__x86_64__) || (!defined(KGEN_SVE) && __has_include(<sleef.h>)))
+#define KGEN_SLEEF 1
 #include <sleef.h>
 #endif
 
@@ -51,7 +53,7 @@ KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest
 }
 
 // Function objects with one overload for floats and one for doubles: registers where SLEEF knows them, else scalars.
-#if defined(KGEN_REGISTERS)
+#if defined(KGEN_SLEEF)
 #if defined(KGEN_AVX512)
 #define KGEN_SLEEF_FLOATS(name) Sleef_##name##f16_u10
 #define KGEN_SLEEF_DOUBLES(name) Sleef_##name##d8_u10
@@ -130,7 +132,7 @@ using Exp2Function = std::conditional_t<inlines_functions, InlinedExp2, LibraryE
 using Log1pFunction = std::conditional_t<inlines_functions, InlinedLog1p, LibraryLog1p>;
 
 struct PowFunction {
-#if defined(KGEN_REGISTERS)
+#if defined(KGEN_SLEEF)
   KGEN_FN Floats operator()(Floats x, Floats y) const { return KGEN_SLEEF_FLOATS(pow)(x, y); }
   KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return KGEN_SLEEF_DOUBLES(pow)(x, y); }
 #else
@@ -139,7 +141,7 @@ struct PowFunction {
 #endif
 };
 struct Atan2Function {
-#if defined(KGEN_REGISTERS)
+#if defined(KGEN_SLEEF)
   KGEN_FN Floats operator()(Floats y, Floats x) const { return KGEN_SLEEF_FLOATS(atan2)(y, x); }
   KGEN_FN Doubles operator()(Doubles y, Doubles x) const { return KGEN_SLEEF_DOUBLES(atan2)(y, x); }
 #else
@@ -155,10 +157,10 @@ struct FmodFunction {
 #if defined(KGEN_AVX512)
   KGEN_FN Floats operator()(Floats x, Floats y) const { return Sleef_fmodf16(x, y); }
   KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return Sleef_fmodd8(x, y); }
-#elif defined(KGEN_REGISTERS) && defined(__AVX2__)
+#elif defined(KGEN_SLEEF) && defined(__AVX2__)
   KGEN_FN Floats operator()(Floats x, Floats y) const { return Sleef_fmodf8(x, y); }
   KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return Sleef_fmodd4(x, y); }
-#elif defined(KGEN_REGISTERS)
+#elif defined(KGEN_SLEEF)
   KGEN_FN Floats operator()(Floats x, Floats y) const { return Sleef_fmodf4(x, y); }
   KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return Sleef_fmodd2(x, y); }
 #else
@@ -181,17 +183,11 @@ struct SqrtFunction {
 #endif
 };
 
-// To an integral value: the nearest (halves to even), or the next one down, up or towards zero.
-enum class Rounding { nearest, down, up, to_zero };
 template <Rounding Direction>
 struct RoundFunction {
-#if defined(KGEN_REGISTERS) && defined(__SSE4_1__)
-  static constexpr int mode = Direction == Rounding::down      ? _MM_FROUND_TO_NEG_INF
-                              : Direction == Rounding::up      ? _MM_FROUND_TO_POS_INF
-                              : Direction == Rounding::to_zero ? _MM_FROUND_TO_ZERO
-                                                               : _MM_FROUND_TO_NEAREST_INT;
-  KGEN_FN Floats operator()(Floats x) const { return rounded<mode>(x); }
-  KGEN_FN Doubles operator()(Doubles x) const { return rounded<mode>(x); }
+#if defined(KGEN_ROUNDS)
+  KGEN_FN Floats operator()(Floats x) const { return rounded<Direction>(x); }
+  KGEN_FN Doubles operator()(Doubles x) const { return rounded<Direction>(x); }
 #else
   template <std::floating_point T>
   T operator()(T x) const {
@@ -204,14 +200,20 @@ struct RoundFunction {
 };
 
 #if defined(KGEN_REGISTERS)
-// The greater and the lesser: of zeros a, NaN where either is NaN. An instruction gives the second operand then, so
-// that b alone is looked at. Compared and chosen twice, maxima of columns took 1.1 to 2 times as long on a Zen 3.
+// The greater and the lesser: of zeros a, NaN where either is NaN. An instruction of x86 gives the second operand then,
+// so that b alone is looked at. Compared and chosen twice, maxima of columns took 1.1 to 2 times as long on a Zen 3. One
+// of Arm gives NaN, and of zeros that with the greater sign, or the lesser: so do fewer lanes than a register's there.
+#if defined(KGEN_KEEPS_NAN)
+inline constexpr bool keeps_nan = true;
+#else
+inline constexpr bool keeps_nan = false;
+#endif
 struct MaximumFunction {
   template <std::floating_point T>
   KGEN_FN Vec<T, lanes_of<T>> operator()(const Vec<T, lanes_of<T>>& a, const Vec<T, lanes_of<T>>& b) const {
     Vec<T, lanes_of<T>> most;
     most.data = greater(b.data, a.data);
-    return select(b == b, most, b);
+    return keeps_nan ? most : select(b == b, most, b);
   }
 };
 struct MinimumFunction {
@@ -219,12 +221,12 @@ struct MinimumFunction {
   KGEN_FN Vec<T, lanes_of<T>> operator()(const Vec<T, lanes_of<T>>& a, const Vec<T, lanes_of<T>>& b) const {
     Vec<T, lanes_of<T>> least;
     least.data = lesser(b.data, a.data);
-    return select(b == b, least, b);
+    return keeps_nan ? least : select(b == b, least, b);
   }
 };
 #endif
 
-#if defined(KGEN_REGISTERS) && defined(__FMA__)
+#if defined(KGEN_FUSED)
 // a * b + c with one rounding.
 struct MultiplyAddFunction {
   KGEN_FN Floats operator()(Floats a, Floats b, Floats c) const { return fused(a, b, c); }

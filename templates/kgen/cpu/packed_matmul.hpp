@@ -116,12 +116,7 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
       }
 #pragma GCC unroll 8
       for (int i = 0; i < Coming; ++i) __builtin_prefetch(coming + i * next_panel + k * panel_columns, 0, 2);
-#pragma GCC unroll 16
-      for (int i = 0; i < Rows; ++i) {
-        const Vec<P, lanes> row(left[k * Of + i]);
-#pragma GCC unroll 8
-        for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
-      }
+      add_products<1>(left + k * Of, column, sum);
     } while (++k < end);
     next.step();
   } while (k < depth);

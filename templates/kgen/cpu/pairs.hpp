@@ -2,7 +2,8 @@
 // each sum (AVX512_BF16: 64 operations where a multiply-add of floats does 32). A pair is 32 bits, so that panels of
 // pairs are panels like others, of half the depth. It adds the product of the upper halves first: there the earlier k
 // stands, and every sum has the bits that multiply-adds in the order of k give it (2 million drawn ones agree), but
-// that what is smaller than 2^-126 counts as 0.
+// that what is smaller than 2^-126 counts as 0. Arm's (FEAT_BF16: twice the operations of a multiply-add, too) adds the two
+// products first, and rounds each sum to odd: within twice the error of multiply-adds.
 #pragma once
 
 #include "kgen/cpu/panels.hpp"
@@ -17,6 +18,9 @@ using Pair = char32_t;
 #if defined(__AVX512BF16__) && defined(KGEN_AVX512) && defined(KGEN_REGISTERS)
 #define KGEN_PAIRS 1
 inline constexpr bool has_pairs = true;
+#elif defined(__aarch64__) && defined(KGEN_REGISTERS) && defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#define KGEN_PAIRS 1
+inline constexpr bool has_pairs = true;
 #else
 inline constexpr bool has_pairs = false;
 #endif
@@ -25,15 +29,31 @@ inline constexpr bool has_pairs = false;
 
 #if defined(KGEN_PAIRS)
 // Where Vec is, since panels.hpp calls it of whatever panels hold.
-KGEN_FN Vec<float, 16> multiply_add(const Vec<cpu::Pair, 16>& a, const Vec<cpu::Pair, 16>& b,
-                                    const Vec<float, 16>& sum) {
+KGEN_FN Vec<float, lanes_of<float>> multiply_add(const Vec<cpu::Pair, lanes_of<float>>& a,
+                                                 const Vec<cpu::Pair, lanes_of<float>>& b,
+                                                 const Vec<float, lanes_of<float>>& sum) {
+  Vec<float, lanes_of<float>> result;
+#if defined(KGEN_AVX512)
   __m512bh left, right;
   std::memcpy(&left, &a, sizeof(left));
   std::memcpy(&right, &b, sizeof(right));
-  Vec<float, 16> result;
   result.data = _mm512_dpbf16_ps(sum.data, left, right);
+#elif defined(KGEN_SVE)
+  typedef __bf16 Halves __attribute__((vector_size(register_bytes)));
+  result.data = svbfdot_f32(sum.data, (Halves)a.data, (Halves)b.data);
+#else
+  result.data = vbfdotq_f32(sum.data, (bfloat16x8_t)a.data, (bfloat16x8_t)b.data);
+#endif
   return result;
 }
+#if defined(KGEN_LANES)
+template <int Lane>
+KGEN_FN Vec<float, 4> multiply_lane(const Vec<cpu::Pair, 4>& a, const Vec<cpu::Pair, 4>& b, const Vec<float, 4>& sum) {
+  Vec<float, 4> result;
+  result.data = vbfdotq_laneq_f32(sum.data, (bfloat16x8_t)b.data, (bfloat16x8_t)a.data, Lane);
+  return result;
+}
+#endif
 #endif
 
 namespace cpu {

@@ -10,6 +10,7 @@
 #include "kgen/cpu/computed_row.hpp"
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
+#include "kgen/cpu/products.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/cpu/transpose.hpp"
 #include "kgen/fields.hpp"
@@ -23,6 +24,8 @@ struct RegisterTile {
 #if defined(KGEN_AVX512)
   static constexpr int rows =
       12;  // 24 sums, 2 columns of the right operand, and the left one from memory: 32 registers
+#elif defined(__aarch64__)
+  static constexpr int rows = 12;  // as many registers: 24 sums, 2 columns, and three of the left operand's rows
 #elif defined(__AVX2__)
   static constexpr int rows = 6;
 #else
@@ -56,12 +59,7 @@ inline __attribute__((noinline)) void multiply_panels(const P* left, const P* ri
     Vec<P, lanes> column[Tile::vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
-#pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-      const Vec<P, lanes> row(left[i * RowStride + k * DepthStride]);
-#pragma GCC unroll 4
-      for (int v = 0; v < Tile::vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
-    }
+    add_products<RowStride>(left + k * DepthStride, column, sum);
   } while (++k < depth);
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {

@@ -32,6 +32,8 @@ inline std::int64_t now_ns() {
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");  // waits some ten cycles; yield, most take for nothing
 #else
   std::atomic_signal_fence(std::memory_order_seq_cst);
 #endif

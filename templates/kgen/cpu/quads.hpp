@@ -1,9 +1,10 @@
 // Bytes as fours of neighbours along the depth, for the instructions that add the products of four pairs of bytes to each
-// sum (AVX512_VNNI, AVX_VNNI: 64 multiply-adds in a register of 64 bytes, where one of i32 does 16 and takes twice as
-// long). A four is 32 bits, so that panels of fours are panels like others, of a quarter of the depth.
+// sum (AVX512_VNNI, AVX_VNNI, Arm's dot products: 64 multiply-adds in a register of 64 bytes, where one of i32 does 16
+// and takes twice as long). A four is 32 bits, so that panels of fours are panels like others, of a quarter of the depth.
 //
-// These instructions multiply u8 by i8: every operand is brought to that by turning its upmost bit, which adds or
-// subtracts 128, and what was added is taken from the sums behind (integer_matmul.hpp). All is exact, also where sums wrap.
+// These instructions multiply u8 by i8, or Arm's first ones i8 by i8: every operand is brought to that by turning its
+// upmost bit, which adds or subtracts 128, and what was added is taken from the sums behind (integer_matmul.hpp). All is
+// exact, also where sums wrap.
 #pragma once
 
 #include "kgen/cpu/panels.hpp"
@@ -20,19 +21,38 @@ static_assert(sizeof(Quad) == 4);
 template <int W>
 using QuadLanes = typename kgen::detail::Storage<std::int32_t, W, kgen::detail::Form::native>::type;
 
-// sum + the sum of the four products of the bytes of `left`, of u8, and `right`, of i8.
+// Whether the left operand's bytes are i8 as well: of NEON's and SVE's first instructions both are of one kind.
+#if defined(KGEN_LANES) && defined(__ARM_FEATURE_DOTPROD) && !defined(__ARM_FEATURE_MATMUL_INT8)
+inline constexpr bool left_is_signed = true;
+#else
+inline constexpr bool left_is_signed = false;
+#endif
+
+// sum + the sum of the four products of the bytes of `left`, of u8, or i8, and `right`, of i8.
 template <int W>
 KGEN_FN QuadLanes<W> add_quads(QuadLanes<W> left, QuadLanes<W> right, QuadLanes<W> sum) {
 #if defined(KGEN_REGISTERS) && defined(__AVX512VNNI__) && defined(KGEN_AVX512)
   if constexpr (W == 16) return (QuadLanes<W>)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)left, (__m512i)right);
 #elif defined(KGEN_REGISTERS) && defined(__AVXVNNI__) && defined(__AVX2__)
   if constexpr (W == 8) return (QuadLanes<W>)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)left, (__m256i)right);
+#elif defined(KGEN_SVE) && defined(__ARM_FEATURE_SVE_MATMUL_INT8)
+  typedef std::int8_t Signed __attribute__((vector_size(register_bytes)));
+  typedef std::uint8_t Unsigned __attribute__((vector_size(register_bytes)));
+  if constexpr (4 * W == register_bytes) return svusdot_s32(sum, (Unsigned)left, (Signed)right);
+#elif defined(KGEN_LANES) && defined(__ARM_FEATURE_MATMUL_INT8)
+  if constexpr (W == 4) return vusdotq_s32(sum, (uint8x16_t)left, (int8x16_t)right);
+#elif defined(KGEN_LANES) && defined(__ARM_FEATURE_DOTPROD)
+  if constexpr (W == 4) return vdotq_s32(sum, (int8x16_t)left, (int8x16_t)right);
 #endif
   // Without them, halves of 16 bits: the even bytes, then the odd ones.
-  const QuadLanes<W> low = left & 0x00ff00ff, high = (left >> 8) & 0x00ff00ff;
   typedef std::int16_t Halves __attribute__((vector_size(4 * W)));
+  const auto halves = [](QuadLanes<W> bytes) KGEN_LAMBDA {
+    if constexpr (left_is_signed) return (QuadLanes<W>)((Halves)bytes << 8 >> 8);
+    return bytes & 0x00ff00ff;
+  };
+  const QuadLanes<W> low = halves(left), high = halves((QuadLanes<W>)((Halves)left >> 8));
   const Halves right_low = (Halves)right << 8 >> 8, right_high = (Halves)right >> 8;
-#if defined(KGEN_REGISTERS)
+#if defined(__x86_64__) && defined(KGEN_REGISTERS)
   // pmaddwd: two products of 16 bits and their sum in an instruction.
   if constexpr (W == 4) {
     return sum + (QuadLanes<W>)_mm_madd_epi16((__m128i)low, (__m128i)right_low) +
@@ -53,7 +73,7 @@ KGEN_FN QuadLanes<W> add_quads(QuadLanes<W> left, QuadLanes<W> right, QuadLanes<
 #endif
   const auto products = [](QuadLanes<W> a, Halves b) KGEN_LAMBDA {
     const QuadLanes<W> pairs = (QuadLanes<W>)b;
-    return (a & 0xffff) * (pairs << 16 >> 16) + (a >> 16) * (pairs >> 16);
+    return (a << 16 >> 16) * (pairs << 16 >> 16) + (a >> 16) * (pairs >> 16);
   };
   return sum + products(low, right_low) + products(high, right_high);
 }
@@ -72,6 +92,20 @@ KGEN_FN Vec<std::int32_t, W> multiply_add(const Vec<cpu::Quad, W>& left, const V
   return result;
 }
 
+#if defined(KGEN_LANES) && (defined(__ARM_FEATURE_DOTPROD) || defined(__ARM_FEATURE_MATMUL_INT8))
+template <int Lane>
+KGEN_FN Vec<std::int32_t, 4> multiply_lane(const Vec<cpu::Quad, 4>& left, const Vec<cpu::Quad, 4>& right,
+                                           const Vec<std::int32_t, 4>& sum) {
+  Vec<std::int32_t, 4> result;
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  result.data = vsudotq_laneq_s32(sum.data, (int8x16_t)right.data, (uint8x16_t)left.data, Lane);
+#else
+  result.data = vdotq_laneq_s32(sum.data, (int8x16_t)right.data, (int8x16_t)left.data, Lane);
+#endif
+  return result;
+}
+#endif
+
 namespace cpu {
 
 // The elements of depth K as fours; behind the last stand zeros.
@@ -79,7 +113,9 @@ constexpr std::int64_t quads_of(std::int64_t K) { return (K + 3) / 4; }
 
 // What an operand's bytes have their upmost bit turned by, to be u8 on the left and i8 on the right, and what that adds.
 template <class Byte>
-inline constexpr std::uint8_t turned_on_left = std::is_signed_v<Byte> ? 0x80 : 0;
+inline constexpr std::uint8_t turned_on_left = std::is_signed_v<Byte> == left_is_signed ? 0 : 0x80;
+template <class Byte>
+inline constexpr std::int32_t added_on_left = left_is_signed ? -turned_on_left<Byte> : turned_on_left<Byte>;
 template <class Byte>
 inline constexpr std::uint8_t turned_on_right = std::is_signed_v<Byte> ? 0 : 0x80;
 

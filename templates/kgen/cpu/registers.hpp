@@ -1,11 +1,21 @@
 // What vector registers can do that operators on them cannot say: the instructions of the widest registers, under one
-// name for every instruction set. KGEN_REGISTERS is defined where there are any.
+// name for every instruction set. KGEN_REGISTERS is defined where there are any, KGEN_FUSED where they multiply and add
+// with one rounding, KGEN_ROUNDS where they round to integral values, KGEN_STREAMS where they are stored past the caches.
 #pragma once
 
 #include "kgen/platform.hpp"
 
+namespace kgen::cpu {
+
+// To an integral value: the nearest (halves to even), or the next one down, up or towards zero.
+enum class Rounding { nearest, down, up, to_zero };
+
+}  // namespace kgen::cpu
+
 // Introspection reads declarations alone, and a quarter of its time would go into those of the intrinsics.
-#if defined(__x86_64__) && !defined(KGEN_INTROSPECT)
+#if defined(__aarch64__) && !defined(KGEN_INTROSPECT)
+#include "kgen/cpu/arm_registers.hpp"
+#elif defined(__x86_64__) && !defined(KGEN_INTROSPECT)
 #include <immintrin.h>
 
 #include <cstring>
@@ -13,6 +23,20 @@
 namespace kgen::cpu {
 
 #define KGEN_REGISTERS 1
+#define KGEN_STREAMS 1
+#if defined(__FMA__)
+#define KGEN_FUSED 1
+#endif
+#if defined(__SSE4_1__)
+#define KGEN_ROUNDS 1
+#endif
+
+static_assert(static_cast<int>(Rounding::nearest) == _MM_FROUND_TO_NEAREST_INT &&
+              static_cast<int>(Rounding::down) == _MM_FROUND_TO_NEG_INF &&
+              static_cast<int>(Rounding::up) == _MM_FROUND_TO_POS_INF &&
+              static_cast<int>(Rounding::to_zero) == _MM_FROUND_TO_ZERO);
+template <Rounding Direction>
+inline constexpr int rounding_mode = static_cast<int>(Direction) | _MM_FROUND_NO_EXC;
 
 #if defined(__AVX2__)
 // 8 or 16 bytes, each as an integer of 32 bits. gcc 12 took bytes that it had put in order itself apart again, and
@@ -61,13 +85,13 @@ using Doubles = __m512d;
 // Zero-masked with every lane set: GCC 12 warns of the undefined register in the plain forms.
 KGEN_FN Floats square_root(Floats x) { return _mm512_maskz_sqrt_ps(0xffff, x); }
 KGEN_FN Doubles square_root(Doubles x) { return _mm512_maskz_sqrt_pd(0xff, x); }
-template <int Mode>
+template <Rounding Direction>
 KGEN_FN Floats rounded(Floats x) {
-  return _mm512_maskz_roundscale_ps(0xffff, x, Mode | _MM_FROUND_NO_EXC);
+  return _mm512_maskz_roundscale_ps(0xffff, x, rounding_mode<Direction>);
 }
-template <int Mode>
+template <Rounding Direction>
 KGEN_FN Doubles rounded(Doubles x) {
-  return _mm512_maskz_roundscale_pd(0xff, x, Mode | _MM_FROUND_NO_EXC);
+  return _mm512_maskz_roundscale_pd(0xff, x, rounding_mode<Direction>);
 }
 KGEN_FN Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 KGEN_FN Doubles fused(Doubles a, Doubles b, Doubles c) { return _mm512_fmadd_pd(a, b, c); }
@@ -93,13 +117,13 @@ KGEN_FN Floats lesser(Floats a, Floats b) { return _mm256_min_ps(a, b); }
 KGEN_FN Doubles lesser(Doubles a, Doubles b) { return _mm256_min_pd(a, b); }
 KGEN_FN Floats greater(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 KGEN_FN Doubles greater(Doubles a, Doubles b) { return _mm256_max_pd(a, b); }
-template <int Mode>
+template <Rounding Direction>
 KGEN_FN Floats rounded(Floats x) {
-  return _mm256_round_ps(x, Mode | _MM_FROUND_NO_EXC);
+  return _mm256_round_ps(x, rounding_mode<Direction>);
 }
-template <int Mode>
+template <Rounding Direction>
 KGEN_FN Doubles rounded(Doubles x) {
-  return _mm256_round_pd(x, Mode | _MM_FROUND_NO_EXC);
+  return _mm256_round_pd(x, rounding_mode<Direction>);
 }
 #if defined(__FMA__)
 KGEN_FN Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
@@ -118,13 +142,13 @@ KGEN_FN Doubles lesser(Doubles a, Doubles b) { return _mm_min_pd(a, b); }
 KGEN_FN Floats greater(Floats a, Floats b) { return _mm_max_ps(a, b); }
 KGEN_FN Doubles greater(Doubles a, Doubles b) { return _mm_max_pd(a, b); }
 #if defined(__SSE4_1__)
-template <int Mode>
+template <Rounding Direction>
 KGEN_FN Floats rounded(Floats x) {
-  return _mm_round_ps(x, Mode | _MM_FROUND_NO_EXC);
+  return _mm_round_ps(x, rounding_mode<Direction>);
 }
-template <int Mode>
+template <Rounding Direction>
 KGEN_FN Doubles rounded(Doubles x) {
-  return _mm_round_pd(x, Mode | _MM_FROUND_NO_EXC);
+  return _mm_round_pd(x, rounding_mode<Direction>);
 }
 #endif
 

@@ -28,7 +28,7 @@ std::int64_t bytes_of(const View<T, R>& view) {
 // as much as that holds. A kernel that moves less leaves results there for who reads them next.
 template <class Functor>
 bool streams_results(const Functor& functor, std::int64_t cache = caches().last) {
-#if defined(KGEN_REGISTERS)
+#if defined(KGEN_STREAMS)
   std::int64_t bytes = 0;
   for_each_own_view(functor, [&](const auto& view) { bytes += bytes_of(view); });
   return bytes >= 2 * cache;
@@ -40,7 +40,7 @@ bool streams_results(const Functor& functor, std::int64_t cache = caches().last)
 
 // `bytes` from a buffer to memory. finish_streaming() comes before another thread reads them.
 inline void stream_bytes(void* to, const void* from, std::size_t bytes) {
-#if defined(KGEN_REGISTERS)
+#if defined(KGEN_STREAMS)
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
   constexpr std::size_t line = 64;
@@ -60,7 +60,7 @@ inline void stream_bytes(void* to, const void* from, std::size_t bytes) {
 #endif
 }
 inline void finish_streaming() {
-#if defined(KGEN_REGISTERS)
+#if defined(KGEN_STREAMS)
   _mm_sfence();
 #endif
 }

@@ -22,7 +22,7 @@ namespace kgen::cpu {
 // a * b + c, with one rounding where the processor has that.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> multiply_add_lanes(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
-#if defined(KGEN_REGISTERS) && defined(__FMA__)
+#if defined(KGEN_FUSED)
   Vec<T, W> result;
   result.data = fused(a.data, b.data, c.data);
   return result;
@@ -31,7 +31,7 @@ KGEN_FN Vec<T, W> multiply_add_lanes(const Vec<T, W>& a, const Vec<T, W>& b, con
 #endif
 }
 
-// The lesser and the greater; b where either is NaN.
+// The lesser and the greater; NaN where b is, and b, or NaN, where a is.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> least(const Vec<T, W>& a, const Vec<T, W>& b) {
 #if defined(KGEN_REGISTERS)

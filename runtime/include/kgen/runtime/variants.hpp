@@ -17,4 +17,7 @@ struct Variant {
 // environment's KGEN_CPU_ARCH names another one that runs; where it names none, stderr says so.
 const kgen_graph* choose_variant(std::initializer_list<Variant> variants);
 
+// Whether a 64-bit Arm processor has this level and these features, written as -march= takes them: armv8.2-a+dotprod.
+bool runs_on_arm(const char* architecture);
+
 }  // namespace kgen
