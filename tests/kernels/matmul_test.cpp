@@ -191,6 +191,22 @@ TEST_CASE("transposed, strided, flipped and broadcast operands; transposed resul
 }
 
 #if !defined(KGEN_SIMT)  // which has no pieces: they are of the CPU's caches
+TEST_CASE("results that sums go straight to: part of a matrix, in several blocks of the depth, nothing beyond written") {
+  for (const auto& [M, N, K] : {Size{12, 32, 40}, Size{30, 70, 300}, Size{101, 270, 2100}, Size{64, 64, 1300}}) {
+    const auto a = random_tensor<float>(Index<2>{M, K}, 1), b = random_tensor<float>(Index<2>{K, N}, 2);
+    for (const int threads : {1, 2}) {
+      Tensor<float, 2> all(Index<2>{M + 2, N + 21});
+      for (float& each : all.elements) each = 7777;
+      matmul(a.view(), b.view(), all.view().slice<0>(1, M).slice<1>(9, N), Stream{threads});
+      check_product<float, float>(a.view(), b.view(), View<const float, 2>(all.view()).slice<0>(1, M).slice<1>(9, N), 1e-5);
+      for_each_position(all.shape, [&](Index<2> at) {
+        const bool inside = at[0] >= 1 && at[0] <= M && at[1] >= 9 && at[1] < 9 + N;
+        REQUIRE((inside || element(View<const float, 2>(all.view()), at) == 7777));
+      });
+    }
+  }
+}
+
 TEST_CASE("more rows and columns than one packed piece holds") {
   const std::int64_t K = 20000;
   const auto a = random_tensor<bf16>(Index<2>{900, K}, 1, -1, 1), b = random_tensor<bf16>(Index<2>{K, 300}, 2, -1, 1);

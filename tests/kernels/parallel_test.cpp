@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,22 @@ TEST_CASE("parts that meet see what the others did before") {
       }
     });
     REQUIRE(wrong == 0);
+  }
+}
+
+// Beyond 32 helpers several are woken by one bit. Were one that is wanted left asleep, its parts would meet nobody.
+TEST_CASE("helpers that slept through jobs for fewer threads come to those for more") {
+  for (int call = 0; call < 60; ++call) {
+    constexpr int sizes[] = {2, 40, 3, 2, 36, 2, 33, 5};
+    const int threads = sizes[call % 8];
+    std::atomic<int> came{0}, met{0};
+    parallel(threads, [&](Team team) {
+      ++came;
+      team.barrier();
+      met += came == threads;
+    });
+    REQUIRE(met == threads);
+    if (call % 3 != 0) std::this_thread::sleep_for(std::chrono::nanoseconds(2 * spin_ns));
   }
 }
 

@@ -120,7 +120,8 @@ struct AttentionTile {
     const Range any = seen_by_any();
     const LeftRows<T> left{queries, query_stride};
     for (std::int64_t j = any.begin / width * width; j < any.end; j += width) {
-      left.multiply(0, rows.end - rows.begin, packed.key_panel(range.begin + j), problem.D, scores + j, stride, true);
+      const TileSums<T> sums{scores + j, stride, true};
+      left.multiply(0, rows.end - rows.begin, packed.key_panel(range.begin + j), problem.D, sums);
     }
   }
   // One step of all rows after another of all, so that a row does not wait for what adds up the lanes of another's.
@@ -151,8 +152,8 @@ struct AttentionTile {
     if (!finite) add_values_row_by_row({0, together.begin}, output);
     for (std::int64_t d = 0; multiplies && d < sums_stride; d += width) {
       LeftRows<T>{scores + together.begin, stride}.multiply(
-          0, count, packed.value_panel(range.begin + together.begin, d), together.end - together.begin, output + d,
-          sums_stride, fresh && finite);
+          0, count, packed.value_panel(range.begin + together.begin, d), together.end - together.begin,
+          TileSums<T>{output + d, sums_stride, fresh && finite});
     }
     if (!finite) add_values_row_by_row({together.end, range.end - range.begin}, output);
   }

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "kgen/cpu/caches.hpp"
+#include "kgen/cpu/few_rows.hpp"
 #include "kgen/cpu/pairs.hpp"
 #include "kgen/cpu/panels.hpp"
 #include "kgen/cpu/quads.hpp"
@@ -172,6 +173,27 @@ constexpr std::int64_t depth_of(std::int64_t K) {
   return std::is_same_v<P, Pair> ? pairs_of(K) : std::is_same_v<P, Quad> ? quads_of(K) : K;
 }
 
+// Where the sums of whole register tiles may go straight to what they are for: a matrix in memory of their type, whose
+// element (0, 0) of the tile is at `origin`. Through memory of the thread's own they were stored once more and loaded
+// again, and lines of results that had left the caches were waited for, a row of the tile at a time.
+template <class T, class P, class C>
+struct ResultTiles {
+  const C& c;
+  Index<2> origin;
+
+  static constexpr bool are_plain = std::is_same_v<P, T> && std::is_same_v<C, View<T, 2>>;
+  bool take_sums() const {
+    if constexpr (are_plain) return c.stride(1) == 1;
+    return false;
+  }
+  void give(TileSums<T>& sums, std::int64_t row, std::int64_t column) const {
+    if constexpr (are_plain) {
+      sums.to = c.data() + (origin[0] + row) * c.stride(0) + origin[1] + column;
+      sums.to_stride = c.stride(0);
+    }
+  }
+};
+
 // The tile [rows] x [columns] of the products of one operand with `Count` others, given to `c`. left(block): the left
 // operand's panels of these rows at one block of the depth; left_to_come(block): what packing them will read.
 //
@@ -192,15 +214,17 @@ void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome&
   const std::int64_t distance = row_panels * Register::rows * stride;  // of the sums of one product from the next's
   T* sums = scratch<T>(0, Count * distance);
   P* right = scratch<P>(2, (blocks.depth + 1) * stride);
-  const auto emit = [&](std::int64_t row) {
-    emit_rows<Count>(c, sums + row * stride, stride, distance,
-                     Index<2>{origin[0] + rows.begin + row, origin[1] + columns.begin},
-                     std::min<std::int64_t>(Register::rows, row_count - row), column_count);
+  const auto emit = [&](std::int64_t row, std::int64_t column) {  // from that column on
+    if (column == column_count) return;
+    emit_rows<Count>(c, sums + row * stride + column, stride, distance,
+                     Index<2>{origin[0] + rows.begin + row, origin[1] + columns.begin + column},
+                     std::min<std::int64_t>(Register::rows, row_count - row), column_count - column);
   };
   if (blocks.count == 0) {
     std::fill_n(sums, Count * distance, T(0));
-    for (std::int64_t row = 0; row < row_count; row += Register::rows) emit(row);
+    for (std::int64_t row = 0; row < row_count; row += Register::rows) emit(row, 0);
   }
+  const ResultTiles<T, P, C> results{c, {origin[0] + rows.begin, origin[1] + columns.begin}};
   for (std::int64_t block = 0; block < blocks.count; ++block) {
     const std::int64_t depth = blocks[block].end - blocks[block].begin;
     const LeftRows<P> left_rows = left(block);
@@ -213,15 +237,19 @@ void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome&
         coming = Prefetch(source, elements_at<P>(blocks[block + 1], source.shape()[0]), columns);
       }
       const std::int64_t lines = coming.lines() / (row_panels * column_panels) + 1;
+      const bool is_last = block + 1 == blocks.count && to == sums + (Count - 1) * distance;
       for (std::int64_t i = 0; i < row_panels; ++i) {
         const std::int64_t row = i * Register::rows;
+        const bool straight = is_last && row_count - row >= Register::rows && results.take_sums();
+        const std::int64_t straight_columns = straight ? column_count / width * width : 0;
         for (std::int64_t j = 0; j < column_panels; ++j) {
-          left_rows.multiply(row, row_count - row, right + j * width * (depth + 1), depth,
-                             to + row * stride + j * width, stride, block == 0);
+          TileSums<T> tile{to + row * stride + j * width, stride, block == 0};
+          if (j * width < straight_columns) results.give(tile, row, j * width);
+          left_rows.multiply(row, row_count - row, right + j * width * (depth + 1), depth, tile);
           coming.fetch(lines);
           left_coming.fetch(left_lines);
         }
-        if (block + 1 == blocks.count && to == sums + (Count - 1) * distance) emit(row);
+        if (is_last) emit(row, straight_columns);
       }
     };
     [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -419,8 +447,8 @@ void matmul_in_place(const View<const T, 2>& a, const View<const T, 2>& b, const
       std::int64_t n = 0;
       const auto multiply = [&]<int Vectors>() KGEN_LAMBDA {
         for (; n + Vectors * lanes <= N; n += Vectors * lanes) {
-          multiply_rows_in_place<Rows, T, Vectors, false>(rows, left, a.stride(0), b.data() + n, K, to + n, stride,
-                                                          true, N);
+          multiply_rows_in_place<Rows, T, Vectors, false>(rows, left, a.stride(0), b.data() + n, K,
+                                                          TileSums<T>{to + n, stride, true}, N);
         }
       };
       multiply.template operator()<Register::vectors>();
@@ -431,70 +459,6 @@ void matmul_in_place(const View<const T, 2>& a, const View<const T, 2>& b, const
 }
 
 // ---- few rows
-
-// The left operand's few rows, as what they meet likes them.
-template <class T>
-struct FewRows {
-  static constexpr std::int64_t slice = 8;  // values of k that are together in registers
-
-  std::int64_t M, K;
-  T* rows;    // row after row, for right operands whose neighbours along k lie together
-  T* slices;  // for others: slice after slice of k, of each all rows, one after the other
-
-  std::int64_t row_stride() const {
-    return (K / 16 * 2 + 1) * 8 + 8;
-  }  // rows not a power of two apart: these share a set
-  T* slice_of(std::int64_t k) const { return slices + k * M; }
-
-  template <class A>
-  void pack(const A& a, Range depth) const {
-    if (depth.begin == depth.end) return;
-    for (std::int64_t m = 0; m < M; ++m) {
-      const std::int64_t whole = K / slice * slice;
-      for_each_of_row<T>(a, m, depth, [&]<int W>(std::int64_t k, const Vec<T, W>& lanes) KGEN_LAMBDA {
-        if (rows != nullptr) store_lanes(rows + m * row_stride() + k, lanes);
-        for (int i = 0; slices != nullptr && i < W; ++i) {
-          const std::int64_t at = k + i, width = at < whole ? slice : 1;
-          slices[(at - at % width) * M + m * width + at % width] = lanes[i];
-        }
-      });
-    }
-  }
-  // sums[m * stride + j] = the element (m, n + j) of the product, for j < count.
-  template <class B>
-  void multiply(T* sums, std::int64_t stride, const B& b, std::int64_t n, std::int64_t count) const {
-    if (is_transposed(b)) {
-      if constexpr (is_view<B>) {
-        multiply_by_rows(sums, stride, rows, row_stride(), M, K, b.template permute<1, 0>(), n, count);
-      }
-      return;
-    }
-    std::fill_n(sums, M * stride, T(0));
-    // Of what is computed from memory; lines of more than 1 KB, or what is near, come by themselves.
-    Prefetch coming = is_view<B> ? Prefetch() : Prefetch(b, Range{0, K}, Range{n, n + count});
-    if (coming.lines() > 16 * K || 64 * coming.lines() <= caches().second) coming = {};
-    const std::int64_t fetched = coming.lines() * slice / std::max<std::int64_t>(K, 1) + 1;
-    coming.fetch(2 * fetched);
-    std::int64_t k = 0;
-    for (; k + slice <= K; k += slice) {
-      coming.fetch(fetched);
-      const T* left = slices + k * M;
-      if constexpr (is_view<B>) {
-        add_slice<slice>(sums, stride, left, slice, M, b, k, n, count);
-      } else {
-        T* const lines = scratch<T>(6, slice * stride);
-        compute_lines(lines, stride, b, Range{k, k + slice}, Range{n, n + count});
-        if (M == 1) {
-          add_lines_to_row<slice>(sums, left, lines, stride, count);
-        } else {
-          const View<const T, 2> computed(lines, Index<2>{slice, count}, Index<2>{stride, 1});
-          add_slice<slice>(sums, stride, left, slice, M, computed, 0, 0, count);
-        }
-      }
-    }
-    for (; k < K; ++k) add_slice<1>(sums, stride, slices + k * M, 1, M, b, k, n, count);
-  }
-};
 
 // A result of few rows: the right operands go from memory straight into the multiplication.
 template <class T, class A, class B, class C>

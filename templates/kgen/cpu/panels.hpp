@@ -36,14 +36,25 @@ struct RegisterTile {
   static constexpr int columns = vectors * lanes;
 };
 
-// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k of left[i * RowStride + k * DepthStride] *
+// Where a product's sums for one register tile come from and go to: rows `stride` and `to_stride` apart. fresh: they
+// come from nowhere, and begin with 0.
+template <class T>
+struct TileSums {
+  T* from;
+  std::int64_t stride;
+  bool fresh;
+  T* to = from;
+  std::int64_t to_stride = stride;
+};
+
+// to[i * to_stride + j] = (fresh ? 0 : from[i * stride + j]) + sum over k of left[i * RowStride + k * DepthStride] *
 // right[k * columns + j], for i < Rows and j < columns of the register tile. The left operand is a panel (RowStride 1),
 // or row-major memory (DepthStride 1). P: T, or pairs of what is multiplied (pairs.hpp). depth >= 1: of a loop that may
 // have no turn GCC kept the sums in memory as well, 18 stores and 9 loads a call of AVX2's tile, beside the 64 to 192
 // turns of six cycles that a depth of attention or of a packed block has.
 template <int Rows, int RowStride, int DepthStride, class P, class T>
-inline __attribute__((noinline)) void multiply_panels(const P* left, const P* right, std::int64_t depth, T* sums,
-                                                      std::int64_t stride, bool fresh) {
+inline __attribute__((noinline)) void multiply_panels(const P* left, const P* right, std::int64_t depth,
+                                                      TileSums<T> sums) {
   using Tile = RegisterTile<T>;
   constexpr int lanes = Tile::lanes;
   Vec<T, lanes> sum[Rows][Tile::vectors];
@@ -51,7 +62,7 @@ inline __attribute__((noinline)) void multiply_panels(const P* left, const P* ri
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < Tile::vectors; ++v) {
-      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+      sum[i][v] = sums.fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums.from + i * sums.stride + v * lanes);
     }
   }
   std::int64_t k = 0;
@@ -64,21 +75,21 @@ inline __attribute__((noinline)) void multiply_panels(const P* left, const P* ri
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < Tile::vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+    for (int v = 0; v < Tile::vectors; ++v) store_lanes(sums.to + i * sums.to_stride + v * lanes, sum[i][v]);
   }
 }
 
 // The same for the first `rows` rows of a panel: with no more of them than a third of the tile beyond what is asked.
 template <class P, class T>
-KGEN_FN void multiply_panels_of(std::int64_t rows, const P* left, const P* right, std::int64_t depth, T* sums,
-                                std::int64_t stride, bool fresh) {
+KGEN_FN void multiply_panels_of(std::int64_t rows, const P* left, const P* right, std::int64_t depth,
+                                const TileSums<T>& sums) {
   constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
   if (rows > 2 * third) {
-    multiply_panels<all, 1, all>(left, right, depth, sums, stride, fresh);
+    multiply_panels<all, 1, all>(left, right, depth, sums);
   } else if (rows > third) {
-    multiply_panels<2 * third, 1, all>(left, right, depth, sums, stride, fresh);
+    multiply_panels<2 * third, 1, all>(left, right, depth, sums);
   } else {
-    multiply_panels<third, 1, all>(left, right, depth, sums, stride, fresh);
+    multiply_panels<third, 1, all>(left, right, depth, sums);
   }
 }
 
@@ -87,8 +98,7 @@ KGEN_FN void multiply_panels_of(std::int64_t rows, const P* left, const P* right
 // where they lie, in rows `right_stride` apart.
 template <int Rows, class T, int Vectors = RegisterTile<T>::vectors, bool RightInPanel = true>
 inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, const T* left, std::int64_t row_stride,
-                                                             const T* right, std::int64_t depth, T* sums,
-                                                             std::int64_t stride, bool fresh,
+                                                             const T* right, std::int64_t depth, TileSums<T> sums,
                                                              std::int64_t right_stride = 0) {
   using Tile = RegisterTile<T>;
   constexpr int lanes = Tile::lanes;
@@ -100,7 +110,7 @@ inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, 
     row[i] = left + std::min<std::int64_t>(i, rows - 1) * row_stride;
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
-      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+      sum[i][v] = sums.fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums.from + i * sums.stride + v * lanes);
     }
   }
   std::int64_t k = 0;
@@ -118,7 +128,7 @@ inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, 
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+    for (int v = 0; v < Vectors; ++v) store_lanes(sums.to + i * sums.to_stride + v * lanes, sum[i][v]);
   }
 }
 
@@ -139,13 +149,13 @@ struct LeftRows {
 
   // The product of rows `first` to first + rows, at most those of the register tile, by a panel.
   template <class T>
-  KGEN_FN void multiply(std::int64_t first, std::int64_t rows, const P* right, std::int64_t depth, T* sums,
-                        std::int64_t stride, bool fresh) const {
-    if (row_stride == 0) return multiply_panels_of(rows, data + first * depth, right, depth, sums, stride, fresh);
+  KGEN_FN void multiply(std::int64_t first, std::int64_t rows, const P* right, std::int64_t depth,
+                        const TileSums<T>& sums) const {
+    if (row_stride == 0) return multiply_panels_of(rows, data + first * depth, right, depth, sums);
     if constexpr (std::is_same_v<P, T>) {
       const P* from = data + first * row_stride;
       with_tile_rows<T>(rows, [&]<int Rows>() KGEN_LAMBDA {
-        multiply_rows_in_place<Rows>(rows, from, row_stride, right, depth, sums, stride, fresh);
+        multiply_rows_in_place<Rows>(rows, from, row_stride, right, depth, sums);
       });
     }
   }

@@ -39,8 +39,10 @@ inline void relax() {
 #endif
 }
 
-// futex(2)'s operations, of one process. Its header is left out for its many macros.
-inline constexpr int futex_wait = 128, futex_wake = 129;
+// futex(2)'s operations, of one process: to wait, until a time of CLOCK_MONOTONIC, and to wake, by bits that name some
+// of those who wait. Its header is left out for its many macros.
+inline constexpr int futex_wait = 128 | 9, futex_wake = 128 | 10;
+inline constexpr std::uint32_t everybody = ~std::uint32_t{0};
 
 class Word {
  public:
@@ -50,14 +52,16 @@ class Word {
   std::uint32_t add(std::uint32_t count) {  // returns what it was
     return value_.fetch_add(count, std::memory_order_seq_cst);
   }
-  void wake_all() {
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) ::syscall(SYS_futex, &value_, futex_wake, INT_MAX, 0, 0, 0);
+  // Those who sleep under one of these bits.
+  void wake(std::uint32_t bits = everybody) {
+    if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+    ::syscall(SYS_futex, &value_, futex_wake, INT_MAX, nullptr, nullptr, bits);
   }
-  // Returns once done(value). Whoever changes the value calls wake_all.
+  // Returns once done(value). Whoever changes the value calls wake.
   template <class Done>
-  void wait(const Done& done, bool spin) {
+  void wait(const Done& done, bool spin, std::uint32_t bits = everybody) {
     if (spin && look(done, spin_ns)) return;
-    for (std::uint32_t value; !done(value = load());) sleep(value, nullptr);
+    for (std::uint32_t value; !done(value = load());) sleep(value, nullptr, bits);
   }
   // Whether done(value), after `ns` at most.
   template <class Done>
@@ -72,16 +76,18 @@ class Word {
   // The same, asleep until the value changes.
   template <class Done>
   bool doze(const Done& done, std::int64_t ns) {
+    constexpr std::int64_t second = 1000000000;
     const std::uint32_t value = load();
-    const std::timespec time{0, static_cast<long>(ns)};
-    if (!done(value)) sleep(value, &time);
+    const std::int64_t end = now_ns() + ns;
+    const std::timespec time{static_cast<std::time_t>(end / second), static_cast<long>(end % second)};
+    if (!done(value)) sleep(value, &time, everybody);
     return done(load());
   }
 
  private:
-  void sleep(std::uint32_t value, const std::timespec* longest) {
+  void sleep(std::uint32_t value, const std::timespec* end, std::uint32_t bits) {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    ::syscall(SYS_futex, &value_, futex_wait, value, longest, 0, 0);
+    ::syscall(SYS_futex, &value_, futex_wait, value, end, nullptr, bits);
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -140,7 +146,7 @@ class Pool {
     left_.reset(static_cast<std::uint32_t>(parts));
     next_.store(std::uint64_t{job} << 32, std::memory_order_release);
     jobs_.add(1);
-    jobs_.wake_all();
+    jobs_.wake(bits_of_first(threads - 1));
     busy() = true;
     take_parts(job, caller_);
     busy() = false;
@@ -153,7 +159,7 @@ class Pool {
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == parts) {
       arrived_.store(0, std::memory_order_relaxed);
       met_.add(1);
-      met_.wake_all();
+      met_.wake();
     } else if (::pthread_equal(::pthread_self(), owner_)) {
       wait_for_helpers(met_, done);
     } else {
@@ -268,7 +274,7 @@ class Pool {
   void stop() {
     stopping_.store(true);
     jobs_.add(1);
-    jobs_.wake_all();
+    jobs_.wake();
     for (int i = 0; i < started_; ++i) ::pthread_join(helpers_[i]->thread, nullptr), delete helpers_[i];
   }
 
@@ -280,10 +286,19 @@ class Pool {
       pool.take_parts(seen, self);
       const std::uint32_t last = seen;
       const bool spin = pool.spin() && !self.lent.load(std::memory_order_relaxed);
-      pool.jobs_.wait([&](std::uint32_t now) { return (seen = now) != last; }, spin);
+      // Jobs that are for fewer threads go by.
+      const auto called = [&](std::uint32_t now) {
+        seen = now;
+        return now != last && (self.index < pool.wanted_.load(std::memory_order_relaxed) || pool.stopping_.load());
+      };
+      pool.jobs_.wait(called, spin, bit_of(self.index));
     }
     return nullptr;
   }
+  // By which helpers are woken; the last bit is that of all whose number is greater.
+  static constexpr int last_bit = 31;
+  static std::uint32_t bit_of(int helper) { return std::uint32_t{1} << std::min(helper, last_bit); }
+  static std::uint32_t bits_of_first(int helpers) { return helpers > last_bit ? everybody : bit_of(helpers) - 1; }
   void take_parts(std::uint32_t job, Helper& self) {
     for (std::uint64_t next = next_.load(std::memory_order_acquire);;) {
       const Work work = work_.load(std::memory_order_relaxed);
@@ -302,7 +317,7 @@ class Pool {
       }
       work(body, static_cast<int>(static_cast<std::uint32_t>(next)), *this);
       self.job.store(0, std::memory_order_relaxed);
-      if (left_.add(~std::uint32_t{0}) == 1) left_.wake_all();
+      if (left_.add(~std::uint32_t{0}) == 1) left_.wake();
       next = next_.load(std::memory_order_acquire);
     }
   }

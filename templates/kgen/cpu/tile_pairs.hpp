@@ -178,10 +178,11 @@ template <>
 struct LeftRows<TilePair> {
   const TilePair* data;
 
-  void multiply(std::int64_t first, std::int64_t rows, const TilePair* right, std::int64_t depth, float* sums,
-                std::int64_t stride, bool fresh) const {
+  void multiply(std::int64_t first, std::int64_t rows, const TilePair* right, std::int64_t depth,
+                const TileSums<float>& sums) const {
     PacedPrefetch nothing({}, 1);
-    multiply_tile_rows<2>(rows, data + first * depth, {&right->pair, 32, 16}, depth, sums, stride, fresh, nothing);
+    multiply_tile_rows<2>(rows, data + first * depth, {&right->pair, 32, 16}, depth, sums.from, sums.stride, sums.fresh,
+                          nothing);
   }
 };
 
