@@ -145,8 +145,8 @@ TEST_CASE_TEMPLATE("exp of what is at most 0 has the bits of exp", T, float, dou
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   constexpr int width = lanes_of<T>;
   using Limits = std::numeric_limits<T>;
-  std::vector<T> values = {T(0), T(-0.0), -Limits::infinity(), Limits::quiet_NaN(), Limits::lowest(), -Limits::min(),
-                           -Limits::denorm_min(), T(-87.33655), T(-87.5), T(-103.97), T(-104.5), T(-708.5), T(-745.13)};
+  std::vector<T> values = {T(0), T(-0.0), -Limits::infinity(), Limits::quiet_NaN(), Limits::lowest(), -Limits::min()};
+  for (const double x : {-87.33655, -87.5, -103.97, -104.5, -708.5, -745.13, -745.2}) values.push_back(T(x));
   std::mt19937_64 generator(4);
   std::uniform_real_distribution<T> near(-4, 0), vanishing(-110, -80), all(-800, 0), exponent(-60, 12);
   for (int i = 0; i < 100000; ++i) {

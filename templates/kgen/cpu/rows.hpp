@@ -160,11 +160,12 @@ class Row {
   // Of the loop: the row's axes are the last.
   KGEN_FN const Index<R>& shape() const { return shape_; }
 
-  // Says where a result of the row will be written.
+  // Says where a result will be written: of several, the last one is asked for.
   template <class T>
   KGEN_FN void expect(const View<T, R>& result) {
     const bool pays = ComingLines::pays(shape_[R - 1] * static_cast<std::int64_t>(sizeof(T)));
-    if (pays && !streams_ && result.stride(R - 1) == 1) coming_.add_result(row_of<T>(result).data());
+    const bool is_line = result.stride(R - 1) == 1 && result.extent(R - 1) == shape_[R - 1];
+    if (pays && is_line && !streams_) coming_.add_result(row_of<T>(result).data());
   }
 
   template <class T>
