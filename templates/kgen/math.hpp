@@ -16,6 +16,11 @@ template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> exp(const Vec<T, W>& x) {
   return target::on_registers(target::ExpFunction{}, x);
 }
+// exp(x) of x <= 0.
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> exp_nonpositive(const Vec<T, W>& x) {
+  return target::on_registers(target::ExpNonpositiveFunction{}, x);
+}
 // exp(x) of x <= 0, within 2^-22 of 1 and not of the result: for sums in which exp(0) is a term.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> exp_for_sum(const Vec<T, W>& x) {
@@ -24,7 +29,7 @@ KGEN_FN Vec<T, W> exp_for_sum(const Vec<T, W>& x) {
     return lanewise(x, x, [](float lane, float) KGEN_LAMBDA { return gpu::power_of_two(lane * 1.44269504f); });
   }
 #endif
-  return exp(x);
+  return exp_nonpositive(x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> log(const Vec<T, W>& x) {

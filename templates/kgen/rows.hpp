@@ -8,7 +8,7 @@
 //     KGEN_FN void operator()(Row& row) const {
 //       const auto x_row = row.load(x);
 //       const auto maximum = row.reduce(Max{}, x_row);                           // a scalar
-//       const auto e = row.keep(row.map(Exp{}, row.map(Sub{}, x_row, maximum)));  // computed once
+//       const auto e = row.keep(row.map(ExpNonpositive{}, row.map(Sub{}, x_row, maximum)));  // once
 //       const auto total = row.reduce(Sum{}, e);
 //       row.store(y, row.map(Div{}, e, total));
 //     }

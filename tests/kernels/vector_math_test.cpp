@@ -141,6 +141,29 @@ TEST_CASE("elementary functions of doubles") {
   CHECK(worst_of_doubles(cpu::InlinedTanh{}, [](L x) { return std::tanh(x); }) <= 3);
 }
 
+TEST_CASE_TEMPLATE("exp of what is at most 0 has the bits of exp", T, float, double) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr int width = lanes_of<T>;
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {T(0), T(-0.0), -Limits::infinity(), Limits::quiet_NaN(), Limits::lowest(), -Limits::min()};
+  for (const double x : {-87.33655, -87.5, -103.97, -104.5, -708.5, -745.13, -745.2}) values.push_back(T(x));
+  std::mt19937_64 generator(4);
+  std::uniform_real_distribution<T> near(-4, 0), vanishing(-110, -80), all(-800, 0), exponent(-60, 12);
+  for (int i = 0; i < 100000; ++i) {
+    for (const T x : {near(generator), vanishing(generator), all(generator), -std::exp2(exponent(generator))}) {
+      values.push_back(x);
+    }
+  }
+  values.resize(values.size() / width * width);
+  int different = 0;
+  for (std::size_t i = 0; i < values.size(); i += width) {
+    const auto x = load_lanes<width>(&values[i]);
+    const auto found = bit_cast<Bits>(exp_nonpositive(x)), expected = bit_cast<Bits>(exp(x));
+    for (int lane = 0; lane < width; ++lane) different += found[lane] != expected[lane];
+  }
+  CHECK(different == 0);
+}
+
 TEST_CASE("a lane's result does not depend on how many there are") {
   const auto values = random_tensor<float, 1>({256}, 5, -5, 5);
   for (int i = 0; i < 256; i += lanes_of<float>) {

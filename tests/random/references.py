@@ -476,6 +476,7 @@ OPERATORS: dict[str, Rule] = {
     "sqrt": elementwise(np.sqrt, 4, f64_roundings=4, critical=(0.0,)),
     "rsqrt": RSQRT,
     "exp": EXP,
+    "exp_nonpositive": elementwise(np.exp, 8, f64_roundings=8, poles=lambda x: x.hi > 0),
     "log": LOG,
     "exp2": elementwise(np.exp2, 8, f64_roundings=8),
     "expm1": elementwise(np.expm1, 8, f64_roundings=8),

@@ -20,12 +20,12 @@ struct stub_probabilities_rows {
   KGEN_FN void operator()(Row& row) const {
     const auto scaled = row.map(kgen::Mul{}, row.load(scores), 0.125f);
     const auto masked = row.keep(row.map(kgen::Add{}, scaled, row.load(mask)));
-    const auto probabilities_maximum = row.reduce(kgen::Max{}, masked);                              // softmax
-    const auto probabilities_shifted = row.map(kgen::Sub{}, masked, probabilities_maximum);          // softmax
-    const auto probabilities_exponential = row.keep(row.map(kgen::Exp{}, probabilities_shifted));    // softmax
-    const auto probabilities_total = row.reduce(kgen::Sum{}, probabilities_exponential);             // softmax
-    const auto probabilities_scale = row.map(kgen::Reciprocal{}, probabilities_total);               // softmax
-    row.store(probabilities, row.map(kgen::Mul{}, probabilities_exponential, probabilities_scale));  // softmax
+    const auto probabilities_maximum = row.reduce(kgen::Max{}, masked);                                       // softmax
+    const auto probabilities_shifted = row.map(kgen::Sub{}, masked, probabilities_maximum);                   // softmax
+    const auto probabilities_exponential = row.keep(row.map(kgen::ExpNonpositive{}, probabilities_shifted));  // softmax
+    const auto probabilities_total = row.reduce(kgen::Sum{}, probabilities_exponential);                      // softmax
+    const auto probabilities_scale = row.map(kgen::Reciprocal{}, probabilities_total);                        // softmax
+    row.store(probabilities, row.map(kgen::Mul{}, probabilities_exponential, probabilities_scale));           // softmax
   }
 };
 

@@ -146,7 +146,7 @@ T exponentiate(T* scores, Range seen, T subtract) {
   constexpr int lanes = lanes_of<T>;
   Vec<T, lanes> total(0);
   for (std::int64_t j = seen.begin / lanes * lanes; seen.begin < seen.end && j < seen.end; j += lanes) {
-    const Vec<T, lanes> e = exp(load_lanes<lanes>(scores + j) - Vec<T, lanes>(subtract));
+    const Vec<T, lanes> e = exp_nonpositive(load_lanes<lanes>(scores + j) - Vec<T, lanes>(subtract));
     store_lanes(scores + j, e);
     total = total + e;
   }

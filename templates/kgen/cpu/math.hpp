@@ -77,6 +77,7 @@ KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest
   };
 #endif
 KGEN_FUNCTION(LibraryExp, exp)
+using LibraryExpNonpositive = LibraryExp;
 KGEN_FUNCTION(LibraryLog, log)
 KGEN_FUNCTION(SinFunction, sin)
 KGEN_FUNCTION(CosFunction, cos)
@@ -110,6 +111,7 @@ concept OnlyFloat = std::is_same_v<T, float>;
     }                                                        \
   };
 KGEN_INLINED(Exp, exp, std::floating_point)
+KGEN_INLINED(ExpNonpositive, exp_nonpositive, std::floating_point)
 KGEN_INLINED(Expm1, expm1, std::floating_point)
 KGEN_INLINED(Tanh, tanh, std::floating_point)
 KGEN_INLINED(Log, log, OnlyFloat)
@@ -124,6 +126,7 @@ inline constexpr bool inlines_functions = false;
 inline constexpr bool inlines_functions = true;
 #endif
 using ExpFunction = std::conditional_t<inlines_functions, InlinedExp, LibraryExp>;
+using ExpNonpositiveFunction = std::conditional_t<inlines_functions, InlinedExpNonpositive, LibraryExp>;
 using Expm1Function = std::conditional_t<inlines_functions, InlinedExpm1, LibraryExpm1>;
 using TanhFunction = std::conditional_t<inlines_functions, InlinedTanh, LibraryTanh>;
 using LogFunction = std::conditional_t<inlines_functions, InlinedLog, LibraryLog>;

@@ -71,10 +71,11 @@ struct Accumulators {
   }
 };
 
-// Lines of the row that a thread computes next, asked for while this one is computed from what it has read: memory
-// stood still then. 8x1024x1024 of softmax with scale and mask, on one thread of a Zen 5 3840 to 3150 us, on two 1965
-// to 1670. All lines at once, as a row is begun, made it 4420 and 2380.
-class ComingRow {
+// What a thread is to find near when it comes to it, asked for while it computes a row from what it has read, as memory
+// stood still then: the operands' lines of the row that comes next (8x1024x1024 of softmax with scale and mask, on one
+// thread of a Zen 5 3840 to 3150 us, on two 1965 to 1670; all lines at once, as a row is begun, made it 4420 and 2380),
+// and the line of this row's result.
+class ComingLines {
  public:
   // Of so many bytes: shorter ones come by themselves, longer ones would drive out what is computed from.
   static bool pays(std::int64_t bytes) { return bytes >= 512 && bytes <= caches().second / 8; }
@@ -85,7 +86,13 @@ class ComingRow {
     rows_[count_] = reinterpret_cast<const char*>(row);
     sizes_[count_++] = sizeof(T);
   }
+  template <class T>
+  KGEN_FN void add_result(T* row) {
+    result_ = reinterpret_cast<const char*>(row);
+    result_size_ = sizeof(T);
+  }
   KGEN_FN void fetch(std::int64_t element) const {
+    if (result_ != nullptr) __builtin_prefetch(result_ + element * result_size_, 1, 3);
     if (count_ > 0) __builtin_prefetch(rows_[0] + element * sizes_[0], 0, 2);
     if (count_ > 1) __builtin_prefetch(rows_[1] + element * sizes_[1], 0, 2);
   }
@@ -95,6 +102,8 @@ class ComingRow {
   const char* rows_[most]{};
   std::int64_t sizes_[most]{};  // of elements
   int count_ = 0;
+  const char* result_ = nullptr;
+  std::int64_t result_size_ = 0;
 };
 
 // Where the threads that share a row leave their partial results. Two banks take turns, so that one barrier a reduction
@@ -151,6 +160,14 @@ class Row {
   // Of the loop: the row's axes are the last.
   KGEN_FN const Index<R>& shape() const { return shape_; }
 
+  // Says where a result will be written: of several, the last one is asked for.
+  template <class T>
+  KGEN_FN void expect(const View<T, R>& result) {
+    const bool pays = ComingLines::pays(shape_[R - 1] * static_cast<std::int64_t>(sizeof(T)));
+    const bool is_line = result.stride(R - 1) == 1 && result.extent(R - 1) == shape_[R - 1];
+    if (pays && is_line && !streams_) coming_.add_result(row_of<T>(result).data());
+  }
+
   template <class T>
   KGEN_FN auto load(const View<T, R>& view) {
     assert(view.shape() == shape_);
@@ -158,7 +175,7 @@ class Row {
       return DenseLoad<const T>{row_of<const T>(view).data()};
     } else {
       if constexpr (K == 1 && R > K && !is_packed<T>) {
-        const bool pays = ComingRow::pays(shape_[R - 1] * static_cast<std::int64_t>(sizeof(T)));
+        const bool pays = ComingLines::pays(shape_[R - 1] * static_cast<std::int64_t>(sizeof(T)));
         if (pays && meeting_ == nullptr && view.stride(R - 1) == 1)
           coming_.add(row_of<const T>(view, next_outer()).data());
       }
@@ -374,7 +391,7 @@ class Row {
   Meeting* meeting_;
   bool streams_;
   bool has_read_ = false;  // what it computes from was read before
-  ComingRow coming_;
+  ComingLines coming_;
   std::size_t kept_ = 0;
   std::byte* lines_ = nullptr;
   unsigned meetings_ = 0;
@@ -430,6 +447,11 @@ void own_rows(const Index<R>& shape, const Program& program, const Range& part, 
   const Index<R - K> outer_shape = first_axes<R - K>(shape);
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     Row<R, K> row(shape, unflatten(i, outer_shape), Index<K>{}, last_axes<K>(shape), Team{}, nullptr, streams);
+    if constexpr (K == 1) {
+      for_each_own_view(program, [&]<class T, int R2>(const View<T, R2>& view) {
+        if constexpr (R2 == R && !std::is_const_v<T> && !is_packed<T>) row.expect(view);
+      });
+    }
     program(row);
   }
 }

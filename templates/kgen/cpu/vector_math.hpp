@@ -144,15 +144,16 @@ struct Exponential<double> {
                                      2.092444209961346e-09};
 };
 
-// exp(x) = (1 + fraction) * 2^n, biased = n + rounds<T>.
+// exp(x) = (1 + fraction) * 2^n, biased = n + magic, which is rounds<T> and what the last bits of `biased` are to have
+// besides n.
 template <std::floating_point T, int W>
 struct SplitExponential {
   Vec<T, W> biased, fraction;
 
-  KGEN_FN explicit SplitExponential(const Vec<T, W>& x) {
+  KGEN_FN explicit SplitExponential(const Vec<T, W>& x, T magic = rounds<T>) {
     using E = Exponential<T>;
-    biased = multiply_add_lanes(x, Vec<T, W>(E::log2_e), Vec<T, W>(rounds<T>));
-    const Vec<T, W> exponent = biased - Vec<T, W>(rounds<T>);
+    biased = multiply_add_lanes(x, Vec<T, W>(E::log2_e), Vec<T, W>(magic));
+    const Vec<T, W> exponent = biased - Vec<T, W>(magic);
     Vec<T, W> rest = multiply_add_lanes(exponent, Vec<T, W>(-E::log_2_high), x);
     rest = multiply_add_lanes(exponent, Vec<T, W>(-E::log_2_low), rest);
     fraction = multiply_add_lanes(rest * rest, polynomial(rest, E::terms), rest);
@@ -182,6 +183,23 @@ template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> inlined_exp(const Vec<T, W>& x) {
   const SplitExponential<T, W> parts(within(x, Exponential<T>::least, Exponential<T>::greatest));
   return scaled_from_one(parts.fraction, parts.biased);
+}
+
+// Of an x that is at most 0, to the same bits. 2^n times a number that makes all of them normal is one power of two,
+// whose exponent is in the last bits of what rounds; the product that takes that number back rounds to subnormal ones.
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> inlined_exp_nonpositive(const Vec<T, W>& x) {
+  const Vec<T, W> bounded = greatest(Vec<T, W>(Exponential<T>::least), x);
+#if defined(KGEN_AVX512)
+  const SplitExponential<T, W> parts(bounded);
+  return scaled_from_one(parts.fraction, parts.biased);
+#else
+  using Bits = std::make_unsigned_t<bits_of<T>>;
+  constexpr int more = mantissa_bits<T> + 2;
+  const SplitExponential<T, W> parts(bounded, rounds<T> + T(std::numeric_limits<T>::max_exponent - 1 + more));
+  const auto power = bit_cast<T>(bit_cast<Bits>(parts.biased) << mantissa_bits<T>);
+  return multiply_add_lanes(parts.fraction, power, power) * Vec<T, W>(std::numeric_limits<T>::epsilon() / 4);
+#endif
 }
 
 template <int W>

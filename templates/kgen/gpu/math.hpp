@@ -25,6 +25,7 @@ KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest
     KGEN_FN double operator()(double x) const { return ::name(x); }  \
   };
 KGEN_FUNCTION(ExpFunction, exp)
+using ExpNonpositiveFunction = ExpFunction;
 KGEN_FUNCTION(LogFunction, log)
 KGEN_FUNCTION(SinFunction, sin)
 KGEN_FUNCTION(CosFunction, cos)

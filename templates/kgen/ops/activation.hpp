@@ -41,6 +41,14 @@ struct KGEN_KERNEL(exp) Exp {
   }
 };
 
+// e to the power x, so, of an x that is at most 0: of what a maximum was subtracted from.
+struct KGEN_KERNEL(exp_nonpositive) ExpNonpositive {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return exp_nonpositive(v); }, x);
+  }
+};
+
 // Natural logarithm, within 1 ulp.
 struct KGEN_KERNEL(log) Log {
   template <Float X>
