@@ -56,6 +56,8 @@ SPILLED = {"warpgroup_matmul_kernel": 8, "tall_matmul_kernel": 8, "block_scaled_
 SPILLED |= {"wave_matmul_kernel": 108}
 # Where zero points are read beside scales, of three right operands.
 SPILLED |= {"arranged_matmul_kernel": 32}
+# Of 32 rows by weights of 4 bits, which are unpacked beside the sums.
+SPILLED |= {"staged_matmul_kernel": 20}
 # At the ends of memory, where elements are read one by one.
 SPILLED |= {"few_rows_matmul_kernel": 36, "wave_batched_matmul_kernel": 8}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
