@@ -178,7 +178,7 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
   const int bytes = lines * swizzle_bytes;
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
   simt::access(map.memory.data, 16);
-  if (place(0)[0] * map.element_bytes % 16 != 0) {  // an illegal instruction on an H200, which no document says
+  if (place(0)[0] * map.element_bytes % 16 != 0) {  // as it looks an illegal instruction on an H200
     simt::fail("a tile that begins at no multiple of 16 bytes along the innermost axis");
   }
   barrier.require_published();
