@@ -134,7 +134,7 @@ endfunction()
 #   CHECK    emit check functions too, for kgen_load_options.check
 #   PORTABLE of a CPU: compile what is emitted for each of KGEN_PORTABLE_ARCHS instead of KGEN_CPU_ARCH alone; a program runs
 #            the newest of them that the processor has, or the one that its environment's KGEN_CPU_ARCH names. For x86-64
-#            and ELF. Such a library has threads of its own, and is as many times as large
+#            and 64-bit Arm, and ELF. Such a library has threads of its own, and is as many times as large
 #   CUBLASLT of CUDA: link cuBLASLt, for stubs that a rule of tuning has call it (Library: 1). Without it, or
 #            KGEN_CUBLASLT, such a stub does not compile, and nothing links it
 #

@@ -37,6 +37,7 @@ run() {
 }
 
 if [ "$architecture" = portable ]; then
+  grep -q '^KGEN_PORTABLE_ARCHS:.*=.' "$work/build/CMakeCache.txt" || { echo "no variants were built"; exit 1; }
   sed -n 's/^KGEN_PORTABLE_ARCHS:.*=//p' "$work/build/CMakeCache.txt" | tr ';' '\n' | while read -r KGEN_CPU_ARCH; do
     export KGEN_CPU_ARCH
     run </dev/null

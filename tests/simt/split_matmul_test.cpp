@@ -45,6 +45,8 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, int parts, const std:
 
 template <class T, bool BDeep>
 using Wide = gpu::WideMatmul<T, 128, 128, BDeep>;
+template <class T, bool BDeep>
+using WideOfFewRows = gpu::WideMatmul<T, 64, 128, BDeep>;
 
 }  // namespace
 
@@ -58,6 +60,7 @@ TEST_CASE_TEMPLATE("a depth in parts: squares", T, bf16, f16) {
 }
 
 TEST_CASE("a depth in parts: wide tiles") {
+  check<bf16, WideOfFewRows>(33, 136, 200, 3, "split_matmul x6, add_parts x15");
   check<bf16, Wide>(70, 136, 200, 4, "split_matmul x8, add_parts x27");
   check<f16, Wide>(130, 77, 136, 2, "split_matmul x4, add_parts x34");
 }

@@ -185,8 +185,8 @@ KGEN_FN Vec<T, W> inlined_exp(const Vec<T, W>& x) {
   return scaled_from_one(parts.fraction, parts.biased);
 }
 
-// Of an x that is at most 0, to the same bits. 2^n times a number that makes all of them normal is one power of two,
-// whose exponent is in the last bits of what rounds; the product that takes that number back rounds to subnormal ones.
+// Of an x that is at most 0, to the same bits (ties of doubles without FMA aside). 2^n times what makes all normal is
+// one power of two, whose exponent is in the last bits of what rounds; what takes that back rounds to subnormals.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> inlined_exp_nonpositive(const Vec<T, W>& x) {
   const Vec<T, W> bounded = greatest(Vec<T, W>(Exponential<T>::least), x);

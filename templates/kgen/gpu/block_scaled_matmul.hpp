@@ -275,9 +275,9 @@ bool warpgroup_block_scaled_matmul(const A& a, const B& b, const BlockScales& sc
     return limits.shared_bytes >= Matmul::Pipeline::shared() &&
            runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   };
-  const auto multiply = [&](const auto& left, const auto& right, Stream) {
+  const auto multiply = [&](const auto& left, const auto& right, Stream rest) {
     const auto launch = [&]<int Columns, bool Shared, Dealing Deals>() {
-      return launch_block_scaled<Columns, Shared, Deals>(left, right, scales, c, shape, limits, stream);
+      return launch_block_scaled<Columns, Shared, Deals>(left, right, scales, c, shape, limits, rest);
     };
     const std::int64_t steps = shape.steps(128);
     if (!shared) return launch.template operator()<128, false, Dealing::never>();

@@ -35,7 +35,7 @@ bool converted_attention(const Q& q, const View<const Cached, 4>& k, const View<
     gpu::elementwise(from.shape(), ConvertKeys<T, Cached>{from, to}, stream);
     return View<const T, 4>(to);
   };
-  return warpgroup_attention<T>(q, convert(k, 0), convert(v, bytes), mask, shape, out, stream);
+  return warpgroup_attention<T>(q, convert(k, 0), convert(v, bytes), mask, shape, out, memory.stream());
 }
 
 // Which keys of a sequence lie somewhere.
@@ -117,7 +117,7 @@ bool gathered_attention(const Q& q, const View<const Cached, 4>& k, const View<c
   const AttentionShape<float, Counted> own{shape.B,         shape.S,     shape.H,     shape.D,   shape.keys,
                                            shape.key_heads, shape.group, shape.scale, shape.rule};
   return warpgroup_attention<T>(q, gather(k, 0), gather(v, bytes), gathered_mask(counting, mask), own, out,
-                                stream);
+                                memory.stream());
 }
 
 }  // namespace kgen::gpu

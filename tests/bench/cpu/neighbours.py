@@ -18,7 +18,8 @@ class Neighbours:
         command = [sys.executable, __file__, self.processors]
         self.processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(self.count)]
         for process in self.processes:
-            process.stdout.readline()  # it runs
+            if not process.stdout.readline():  # it would say so
+                raise RuntimeError("a busy neighbour does not run")
         return self
 
     def __exit__(self, *_):
