@@ -43,7 +43,7 @@ outputs: [y]
         "r: f32[M, 32] = relu(x)\n"
         "p_maximum: f32[M, 1] = max(r, axes=[1], keepdims=true)\n"
         "p_shifted: f32[M, 32] = sub(r, p_maximum)\n"
-        "p_exponential: f32[M, 32] = exp(p_shifted)\n"
+        "p_exponential: f32[M, 32] = exp_nonpositive(p_shifted)\n"
         "p_total: f32[M, 1] = sum(p_exponential, axes=[1], keepdims=true)\n"
         "p_scale: f32[M, 1] = reciprocal(p_total)\n"
         "p: f32[M, 32] = mul(p_exponential, p_scale)\n"

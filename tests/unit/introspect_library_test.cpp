@@ -141,8 +141,8 @@ struct KGEN_KERNEL(relu, "T == f32") Rectify {
       R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
     6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
       |                          ^
-specs/ops/elementwise.yaml:498:7: note: 'relu' has 'T'
-  498 | - op: relu
+specs/ops/elementwise.yaml:508:7: note: 'relu' has 'T'
+  508 | - op: relu
       |       ^
 help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands, and "target == cpu" what is planned for
 )text");

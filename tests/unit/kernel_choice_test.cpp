@@ -147,9 +147,9 @@ outputs: [masked, plain, all]
 
 TEST_CASE("kernels: the first of a user's that takes the node, also within expansions") {
   const std::string kernels = R"(kernels:
-- {kernel: mine::Exp16, header: my/exp.hpp, operator: exp, kind: elementwise, when: T == f16,
+- {kernel: mine::Exp16, header: my/exp.hpp, operator: exp_nonpositive, kind: elementwise, when: T == f16,
    operands: [{name: x}], results: [{name: out}]}
-- {kernel: mine::Exp, header: my/exp.hpp, operator: exp, kind: elementwise,
+- {kernel: mine::Exp, header: my/exp.hpp, operator: exp_nonpositive, kind: elementwise,
    operands: [{name: x, types: float}], results: [{name: out}]}
 )";
   Fixture f("", kernels);
@@ -157,7 +157,7 @@ TEST_CASE("kernels: the first of a user's that takes the node, also within expan
       f.prepare("graph: g\ninputs: {x: \"f16[4, 8]\"}\nnodes: [{op: softmax, in: x, out: p}]\noutputs: [p]\n").main;
   CHECK(choice_of(main, "p_exponential") ==
         "mine::Exp: it comes first; mine::Exp16: its condition 'T == f16' does not hold: T is f32; "
-        "kgen::Exp: mine::Exp comes first");
+        "kgen::ExpNonpositive: mine::Exp comes first");
   CHECK(kernel_of(main, "p_exponential") == "mine::Exp");
 }
 
