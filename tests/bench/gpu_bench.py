@@ -186,19 +186,29 @@ def loaded(library, row, inputs):
         return Model(library, library.graph(row.graph), folder)
 
 
-def kgen_side(library, row, sets, expected, count, pool, least=0):
+def loaded_models(library, row, sets):
+    """A model for each set."""
+    if row.constants:  # each set has its own, which no cache then holds of the last call
+        return [loaded(library, row, inputs) for inputs in sets]
+    return [loaded(library, row, [])] * len(sets)
+
+
+def empty_results(model, expected, device):
+    import torch
+
+    return [torch.empty(result.shape, dtype=dtype, device=device)
+            for result, dtype in zip(expected.results, model.output_dtypes(), strict=True)]
+
+
+def kgen_side(models, row, sets, expected, count, pool, least=0):
     """Raises where a result is wrong: by more than its dtype's tolerance, or than `least` where that is more."""
     import torch
 
-    if row.constants:  # each set has its own, which no cache then holds of the last call
-        models = [loaded(library, row, inputs) for inputs in sets]
+    if row.constants:
         sets = [inputs[:-len(row.constants)] for inputs in sets]
-    else:
-        models = [loaded(library, row, [])] * len(sets)
-    dtypes = list(models[0].output_dtypes())
 
     def call(model, inputs):
-        outputs = [torch.empty(result.shape, dtype=dtype, device="cuda") for result, dtype in zip(expected.results, dtypes)]
+        outputs = empty_results(model, expected, "cuda")
         poison(outputs)
         model.run(inputs, outputs)
         return outputs
@@ -239,12 +249,13 @@ def first_line(error):
 
 
 def require_device(error):
-    """Raises where the device is of no use after the error."""
+    """Raises where the device is of no use after the error: it then says so of whatever it is asked."""
     import torch
 
-    if "CUDA error" in str(error):
-        raise error
-    torch.cuda.synchronize()
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        raise error from None
 
 
 def time_row(library, row, peers, floors, rounds, left_out):
@@ -255,14 +266,13 @@ def time_row(library, row, peers, floors, rounds, left_out):
     exact = double(sets[0])
     expected = Expected((row.exact or row.compute)(*exact), row.terms(*exact) if row.terms else None)
     del exact
-    results = row.compute(*sets[0])
-    moved = row.moved(sets[0], results)
-    del results
+    models = loaded_models(library, row, sets)
+    moved = row.moved(sets[0], empty_results(models[0], expected, "meta"))
     torch.cuda.empty_cache()
     least_us = max(moved / 4.2e6, row.operations / 7e8)
     count = SETS * max(1, min(MOST_CALLS, round(1500 / least_us)) // SETS)
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
-    sides = {"kgen": kgen_side(library, row, sets, expected, count, pool, row.error)}
+    sides = {"kgen": kgen_side(models, row, sets, expected, count, pool, row.error)}
     for peer in peers:
         try:
             side = peer_side(peer, library, row, sets, expected, count, pool)

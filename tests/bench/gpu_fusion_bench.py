@@ -32,7 +32,7 @@ def variants_of(emitted):
 def time_row(row, libraries, variants, rounds):
     """Microseconds of each round, by variant."""
     import torch
-    from gpu_bench import ROUNDS_BETWEEN, SETS, Expected, double, kgen_side
+    from gpu_bench import ROUNDS_BETWEEN, SETS, Expected, double, kgen_side, loaded_models
 
     sets = [row.make() for _ in range(SETS)]
     exact = double(sets[0])
@@ -42,8 +42,10 @@ def time_row(row, libraries, variants, rounds):
     count = SETS * max(1, round(1500 / max(moved / 4.2e6, row.operations / 7e8) / SETS))
     pool = torch.cuda.graph_pool_handle()
     names = ["fused", *[rule for rule, graphs in variants.items() if row.graph in graphs]]
-    sides = {name: kgen_side(libraries[name], row, sets, expected, count, pool, 0 if name == "fused" else ROUNDS_BETWEEN)
-             for name in names}
+    sides = {}
+    for name in names:
+        models = loaded_models(libraries[name], row, sets)
+        sides[name] = kgen_side(models, row, sets, expected, count, pool, 0 if name == "fused" else ROUNDS_BETWEEN)
     for timed in (False, True):
         for _ in range(rounds if timed else 3):
             for side in random.sample(list(sides.values()), len(sides)):

@@ -20,6 +20,7 @@ struct TensorMap {
   static constexpr int most_axes = 5;
   BoxedMemory<most_axes> memory;  // of extent 1 along axes that there are not
   int axes, element_bytes;
+  bool rounds;  // floats, to the 10 bits of mantissa that tf32 has
   // Of patches (im2col), by the axes of an image; `pixels` is 0 where the map is of boxes.
   std::int64_t lower[most_axes - 2], upper[most_axes - 2], steps[most_axes - 2];
   int pixels;
@@ -30,7 +31,14 @@ namespace detail {
 template <class T, int Rank>
 TensorMap map_of(const void* data, const std::int64_t (&extents)[Rank], const std::int64_t (&pitches)[Rank]) {
   const auto size = static_cast<std::int64_t>(sizeof(T));
-  TensorMap map{{data, {1, 1, 1, 1, 1}, {}, {1, 1, 1, 1, 1}}, Rank, static_cast<int>(size), {}, {}, {}, 0};
+  TensorMap map{{data, {1, 1, 1, 1, 1}, {}, {1, 1, 1, 1, 1}},
+                Rank,
+                static_cast<int>(size),
+                std::is_same_v<T, float>,
+                {},
+                {},
+                {},
+                0};
   bool taken = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
   for (int axis = 0; axis < Rank; ++axis) {
     map.memory.extents[axis] = extents[axis];
@@ -163,9 +171,15 @@ class NamedBarriers {
 namespace detail {
 // Where the byte `offset` of shared memory lies, swizzled by 128 bytes.
 inline std::int64_t swizzled(std::int64_t offset) { return offset ^ ((offset >> 7 & 7) << 4); }
-}  // namespace detail
 
-namespace detail {
+// The float at `element` as the nearest tf32, halves to even; infinity and NaN as they are.
+inline void round_to_tf32(unsigned char* element) {
+  std::uint32_t bits;
+  std::memcpy(&bits, element, sizeof bits);
+  if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0xfffu + (bits >> 13 & 1)) & ~0x1fffu;
+  std::memcpy(element, &bits, sizeof bits);
+}
+
 // Brings `lines` lines of 128 bytes, late, to where no thread may read before: line number i from the indices that
 // place(i) gives, along the innermost axis; zeros outside of the memory. To block `rank` of the cluster, where it is
 // the same place; -1: to this one.
@@ -198,6 +212,7 @@ void copy_lines(void* to, const TensorMap& map, Mbarrier& own, int lines, const 
         unsigned char* element = shared + swizzled(begin + line * swizzle_bytes + byte);
         if (inside) {
           std::memcpy(element, static_cast<const unsigned char*>(memory.data) + from, size);
+          if (map.rounds) round_to_tf32(element);
         } else {
           std::memset(element, 0, size);
         }
@@ -395,8 +410,7 @@ void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, i
     for (int second = 0; second < 2; ++second) {
       for (int k = 0; k < depth; k += 2) {
         const int lane = simt::thread_index() % 32 / 4 * 4 + k / 2 % 4;
-        const std::uint32_t word =
-            simt::exchange({{__LINE__, __FILE__}, 0, 32, "wgmma"}, a[k / 8 * 2 + second], lane);
+        const std::uint32_t word = simt::exchange({{__LINE__, __FILE__}, 0, 32, "wgmma"}, a[k / 8 * 2 + second], lane);
         T pair[2];
         std::memcpy(pair, &word, sizeof(word));
         left[second][k] = static_cast<float>(pair[0]);
