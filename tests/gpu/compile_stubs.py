@@ -31,7 +31,7 @@ REGISTERS = {
                "staged_matmul_kernel": 200,  # of 320 threads, one block a multiprocessor
                "persistent_matmul_kernel": 128,  # of 512 threads, one block a multiprocessor
                "arranged_matmul_kernel": 168, "warpgroup_streamed_matmul_kernel": 168,  # of 384 threads
-               "block_scaled_matmul_kernel": 168,  # of 384
+               "block_scaled_matmul_kernel": 168, "split_block_scaled_matmul_kernel": 168,  # of 384
                "few_rows_matmul_kernel": 255,  # of 128 threads, two or three blocks a multiprocessor
                "vector_matmul_kernel": 128,  # of 256 threads, two blocks a multiprocessor
                "line_matmul_kernel": 168,  # of 128 or 256 threads, one to three blocks a multiprocessor

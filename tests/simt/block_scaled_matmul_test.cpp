@@ -101,6 +101,42 @@ TEST_CASE("block scales: more of them than stages, in vectors and not, and than 
   }
 }
 
+// By tiles of so many columns, of which several blocks share the depth.
+template <int Columns>
+void check_shared(const Scaled& given, int parts) {
+  using namespace kgen::gpu;
+  using Left = View<const f8e4m3, 2>;
+  const Index<2> extents{given.a.shape[0], given.b.shape[0]};
+  const auto bias = random_tensor<float>(Index<2>{1, extents[1]}, 5), residual = random_tensor<float>(extents, 6);
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    Hopper device;
+    simt::device().order = order;
+    Tensor<float, 2> c(extents);
+    const Residual sink{bias.view().broadcast_to(extents), residual.view(), c.view()};
+    const View<const float, 2> of_rows = given.a_scale.view(), of_groups = given.b_scale.view().permute<1, 0>();
+    const BlockScales scales{of_rows, of_groups, Divider(given.width)};
+    const Left left = given.a.view(), right = given.right();
+    const gpu::detail::AskedProducts<Left> asked(left, right, sink, 0);
+    SplitBlockScaledProduct<Columns, Left, Left, Residual> product{left, right, scales, sink, asked.shape, Stream{}};
+    REQUIRE(product(parts));
+    CHECK(taken(device).starts_with("split_block_scaled_matmul x"));
+    for_each_position(extents, [&](Index<2> at) {
+      const auto [sum, most] = given.expected(at);
+      const double value = sum + element(bias.view(), Index<2>{0, at[1]}) + element(residual.view(), at);
+      INFO(parts, " parts of ", Columns, " columns, at ", at[0], ", ", at[1]);
+      REQUIRE(std::abs(element(c.view(), at) - value) <= short_sums * most + 1e-5);
+    });
+  }
+}
+
+TEST_CASE("block scales: blocks that share the depth of a tile, in parts alike and not, each of pairs of scales") {
+  for (const int parts : {2, 3, 5}) {
+    check_shared<64>(Scaled(5, 72, 1200, 128), parts);
+    check_shared<128>(Scaled(70, 260, 1536, 128), parts);
+  }
+  check_shared<64>(Scaled(130, 30, 4480, 256), 2);  // more blocks than a warp has lanes
+}
+
 TEST_CASE("block scales: operands in no order that the copy engine takes") {
   const Scaled odd(66, 140, 261, 128);
   const auto across = random_tensor<f8e4m3>(Index<2>{261, 140}, 7);

@@ -21,6 +21,10 @@ struct PartialSums {
   float* data;
   int M, pitch, parts;
 
+  // Of a result of that shape, before there is memory for them.
+  static PartialSums of(const WarpgroupMatmulShape<1>& shape, int parts) {
+    return {nullptr, static_cast<int>(shape.M), static_cast<int>((shape.N[0] + 7) / 8 * 8), parts};
+  }
   std::int64_t bytes() const { return std::int64_t{parts} * M * pitch * static_cast<std::int64_t>(sizeof(float)); }
 
   KGEN_FN float* at(int part, int row, int column) const {
@@ -29,12 +33,12 @@ struct PartialSums {
   KGEN_FN View<float, 2> of_part(int part) const {
     return View<float, 2>(at(part, 0, 0), Index<2>{M, pitch}, Index<2>{pitch, 1}).with_access({true});
   }
-  // A warpgroup: its rows of a tile that begins there, as the tensor cores leave them. The pairs of four neighbouring
-  // threads are a whole sector of memory's.
+  // A warpgroup: 64 rows from there on, as the tensor cores leave them. The pairs of four neighbouring threads are a
+  // whole sector of memory's.
   template <int Half>
   KGEN_FN void put(const float (&sums)[Half], int part, int row, int column) const {
     const int thread = thread_index() % warpgroup_threads;
-    row += thread_index() / warpgroup_threads * 64 + thread / wave_size * 16 + thread % wave_size / 4;
+    row += thread / wave_size * 16 + thread % wave_size / 4;
     column += thread % 4 * 2;
     const View<float, 2> to = of_part(part);
     KGEN_UNROLL
@@ -88,7 +92,7 @@ split_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, PartialSums to, Warpgr
       if (multiplies) {
         typename Matmul::OwnSums sums;
         Matmul::multiply(pipeline, sums, part);
-        to.put(sums[0], own, place[0], place[1]);
+        to.put(sums[0], own, place[0] + thread_index() / warpgroup_threads * 64, place[1]);
       } else if (is_elected()) {
         load_part(pipeline, loads.template tile<First, Count>(place[0], place[1], part.first * Matmul::depth), part,
                   false);
@@ -148,6 +152,16 @@ add_parts_kernel(PartialSums from, C c, int N, int teams, Lanes lanes) {
   }
 }
 
+// Has the sums, which the kernel ahead leaves, added up.
+template <class C>
+void launch_adding(const PartialSums& sums, const C& c, const WarpgroupMatmulShape<1>& shape, Stream stream) {
+  const int teams = adding_teams(sums.parts), rows_of_block = added_rows / teams;
+  const std::int64_t blocks =
+      (shape.M + rows_of_block - 1) / rows_of_block * ((shape.N[0] + added_columns - 1) / added_columns);
+  launch_early({"add_parts", blocks, adding_threads}, stream, add_parts_kernel<C>, sums, with_access(c, 8),
+               static_cast<int>(shape.N[0]), teams, shape.lanes);
+}
+
 // What they take on an H200, in ns, as long as times of clusters are an H100's, and 3 % besides: to begin and to end,
 // and for each step of the depth; and how many bytes the second-level cache gives in one, and how many bytes of sums
 // are left and added up.
@@ -158,6 +172,26 @@ template <class Matmul>
 inline constexpr SplitTimes split_times = Matmul::rows == 128      ? SplitTimes{4640, 402, 20000, 1840}
                                           : Matmul::columns == 128 ? SplitTimes{4120, 299, 9420, 5830}
                                                                    : SplitTimes{3240, 180, 10580, 2140};
+
+// In how many parts a depth of so many steps, of which `together` are never parted, takes the least time, in one round
+// of `room` blocks at most: `blocks` of the result. Time without end where there is no memory for it.
+inline SharedDepth best_parts(const SplitTimes& times, const WarpgroupMatmulShape<1>& shape, int steps,
+                              std::int64_t room, double step_bytes, Stream stream, int together = 1) {
+  SharedDepth best{shape.tiles, 0, 1, std::numeric_limits<std::int64_t>::max()};
+  if (stream.workspace == nullptr || shape.tiles == 0) return best;
+  const double memory = shape.memory_time(steps), cache = step_bytes * shape.tiles * steps / times.cache_bytes;
+  const auto results = static_cast<double>(PartialSums::of(shape, 1).bytes());
+  const int most = static_cast<int>(std::min<std::int64_t>(room / shape.tiles, steps / 3));
+  for (int parts = 2, before = 0; parts <= most; ++parts) {
+    const int each = (steps + together * parts - 1) / (together * parts) * together;
+    if (each == before) continue;
+    before = each;
+    const double multiplied = std::hypot(std::max<double>(each * times.stage, cache), memory);
+    const auto time = static_cast<std::int64_t>(times.launch + multiplied + parts * results / times.sum_bytes);
+    if (time < best.time) best = {shape.tiles, parts, 1, time};
+  }
+  return best;
+}
 
 // Both kernels for one call.
 template <class Matmul, class T, bool BDeep, class A, class B, class C>
@@ -182,25 +216,9 @@ struct SplitProduct {
     return limits.shared_bytes >= Matmul::shared() &&
            runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
   }
-  // In how many parts the depth takes the least time, in one round of blocks: `blocks` of the result. Time without end
-  // where there is no memory for it.
   SharedDepth best() const {
-    constexpr SplitTimes times = split_times<Matmul>;
-    SharedDepth best{shape.tiles, 0, 1, std::numeric_limits<std::int64_t>::max()};
-    if (stream.workspace == nullptr) return best;
-    const int steps = shape.steps(Matmul::depth), room = limits.multiprocessors * Matmul::blocks / shape.tiles;
-    const double memory = shape.memory_time(steps);
-    const double results = static_cast<double>(sums_of(1).bytes());
-    const double cache = static_cast<double>(sizeof(Tiles)) * shape.tiles * steps / times.cache_bytes;
-    for (int parts = 2, before = 0; parts <= std::min(room, steps / 3); ++parts) {
-      const int each = (steps + parts - 1) / parts;
-      if (each == before) continue;
-      before = each;
-      const double multiplied = std::hypot(std::max<double>(each * times.stage, cache), memory);
-      const auto time = static_cast<std::int64_t>(times.launch + multiplied + parts * results / times.sum_bytes);
-      if (time < best.time) best = {shape.tiles, parts, 1, time};
-    }
-    return best;
+    return best_parts(split_times<Matmul>, shape, shape.steps(Matmul::depth), limits.multiprocessors * Matmul::blocks,
+                      static_cast<double>(sizeof(Tiles)), stream);
   }
 
   // False where operands do not lie as the copy engine takes them.
@@ -208,22 +226,13 @@ struct SplitProduct {
     const int rows = std::min(Matmul::rows, static_cast<int>((shape.M + 7) / 8 * 8));
     const auto loads = engine_tiles<T, Tiles, BDeep>(a, b, c, rows);
     if (!loads) return false;
-    PartialSums sums = sums_of(shared.blocks);
+    PartialSums sums = PartialSums::of(shape, shared.blocks);
     const Workspace memory(sums.bytes(), stream);
     sums.data = reinterpret_cast<float*>(memory.data());
     launch_early({"split_matmul", std::int64_t{shape.tiles} * sums.parts, Matmul::threads, Matmul::shared()}, stream,
                  kernel, *loads, sums, shape);
-    const int teams = adding_teams(sums.parts), rows_of_block = added_rows / teams;
-    const std::int64_t blocks =
-        (shape.M + rows_of_block - 1) / rows_of_block * ((shape.N[0] + added_columns - 1) / added_columns);
-    launch_early({"add_parts", blocks, adding_threads}, stream, add_parts_kernel<C>, sums, with_access(c, 8),
-                 static_cast<int>(shape.N[0]), teams, shape.lanes);
+    launch_adding(sums, c, shape, stream);
     return true;
-  }
-
- private:
-  PartialSums sums_of(int parts) const {
-    return {nullptr, static_cast<int>(shape.M), static_cast<int>((shape.N[0] + 7) / 8 * 8), parts};
   }
 };
 
