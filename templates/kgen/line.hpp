@@ -31,6 +31,12 @@ class Line {
 
   // How many elements each line has.
   KGEN_FN constexpr std::int64_t extent() const { return extent_; }
+  // How many elements of memory a line's own lie among.
+  KGEN_FN constexpr std::int64_t reach() const { return extent_ * (step_ < 0 ? -step_ : step_); }
+  // Where element `index` of all lines lies, one behind the other; null: there is none, or they do not lie so.
+  KGEN_FN constexpr pointer_to<const T> address(std::int64_t index) const {
+    return lane_step_ == 1 && has(index) ? data_ + index * step_ : nullptr;
+  }
 
   // Element `index` of each line; where the index is a vector, of line i that of lane i. Where there is none, it is
   // `otherwise`: nothing outside is ever read. A scalar where the index is one and all lanes share the line.
@@ -104,6 +110,15 @@ class Lines {
     for (int axis = 0; axis < R; ++axis) {
       strides_[axis] = axis != Axis && view.extent(axis) == 1 ? 0 : view.stride(axis);
     }
+  }
+
+  // Whether neighbours along the last axis are neighbours in memory; and the same Lines, of which the compiler knows
+  // it.
+  KGEN_FN constexpr bool lie_side_by_side() const { return strides_[R - 1] == 1; }
+  KGEN_FN constexpr Lines side_by_side() const {
+    Lines known = *this;
+    known.strides_[R - 1] = 1;
+    return known;
   }
 
   // The lines through W positions along the last axis, from `at` on; 0: the line through `at`, for all lanes.

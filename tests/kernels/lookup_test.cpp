@@ -131,6 +131,22 @@ TEST_CASE("gather: whole rows of a table, at any distance and alignment") {
   }
 }
 
+TEST_CASE("gather: whole rows of a table in memory, asked for ahead") {
+  for (const std::int64_t width : {1, 8, 24, 129, 700, 5000}) {
+    const std::int64_t extent = cpu::caches().second / (static_cast<std::int64_t>(sizeof(float)) * width) + 2;
+    const auto table = random_tensor<float>(Index<2>{extent, width}, 1);
+    const View<const float, 2> whole = table.view();
+    const auto tokens = random_indices<std::int64_t>(Index<2>{50, 1}, extent, 2);
+    const auto narrow = random_indices<std::int32_t>(Index<2>{50, 1}, extent, 3);
+    check_gather<0>(whole, tokens.view().broadcast_to(Index<2>{50, width}));
+    check_gather<0>(whole, narrow.view().broadcast_to(Index<2>{50, width}));
+    check_gather<0>(whole.flip<0>(), tokens.view().broadcast_to(Index<2>{50, width}));
+    const auto square = random_indices<std::int64_t>(Index<3>{7, 6, 1}, extent, 4);
+    check_gather<0>(whole.unsqueeze<1>(), square.view().broadcast_to(Index<3>{7, 6, width}));
+    check_gather<1>(whole.unsqueeze<0>(), square.view().broadcast_to(Index<3>{7, 6, width}));
+  }
+}
+
 TEST_CASE("gather: three axes, transposed and broadcast") {
   const auto x = random_tensor<float>(Index<3>{4, 9, 21}, 3);
   const View<const float, 3> view = x.view();

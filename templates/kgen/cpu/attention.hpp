@@ -89,7 +89,7 @@ template <class Q, class K, class V, class Mask, class Rule, class Out>
 void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, const Rule& rule, const Out& out,
                Stream stream) {
   using T = source_lane_t<Q, 4>;
-  constexpr std::int64_t few_rows = 8;
+  constexpr std::int64_t few_rows = 8;  // of a head of keys: what they take is to read these once, not to multiply
   const Index<4> shape = q.shape();
   const std::int64_t B = shape[0], S = shape[1], H = shape[2], D = shape[3];
   const std::int64_t keys = rule.capacity(k.extent(1)), key_heads = k.extent(2);

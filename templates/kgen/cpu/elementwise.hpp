@@ -2,16 +2,15 @@
 // registers along the last axis.
 #pragma once
 
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "kgen/cpu/lookups.hpp"
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/cpu/streaming.hpp"
 #include "kgen/fields.hpp"
 #include "kgen/index.hpp"
-#include "kgen/line.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen::cpu {
@@ -38,17 +37,7 @@ inline constexpr int registers_together = 1;
 template <class Functor>
 requires(Functor::seeks) inline constexpr int registers_together<Functor> = 4;
 
-// So it is where lines are looked up that do not lie along the last axis: most often one index is a whole line's.
-template <class Field>
-inline constexpr bool looks_across = false;
-template <class T, int R, int Axis>
-inline constexpr bool looks_across<Lines<T, R, Axis>> = Axis < R - 1;
-template <class Fields>
-inline constexpr bool any_looks_across = false;
-template <class... Field>
-inline constexpr bool any_looks_across<std::tuple<Field&...>> = (looks_across<std::remove_const_t<Field>> || ...);
-template <class Functor>
-concept LooksAcross = any_looks_across<decltype(fields_of(std::declval<Functor&>()))>;
+// So it is where lines are looked up: most often one index is a whole line's.
 template <LooksAcross Functor>
 inline constexpr int registers_together<Functor> = 4;
 
@@ -70,15 +59,13 @@ struct Box {
   std::int64_t lines, length;
 };
 
-// The functor at every position of a box. Not inlined, so that a stub has it once. Of a copy where it has few Views: the
-// compiler knows no store to change them (bytes are read and written in a fourth of the time). Of many it would work out
-// more ahead of a line than registers hold: lines of 64 elements of a rope took twice as long.
 template <int R, class Functor>
-[[gnu::noinline]] void compute_box(const Functor& given, const Box<R>& box) {
-  constexpr bool is_copied = sizeof(Functor) <= 256;
-  const std::conditional_t<is_copied, Functor, const Functor&> functor = given;
+KGEN_FN void compute_lines(const Functor& functor, const Box<R>& box) {
   Index<R> line = box.origin;
   for (std::int64_t i = 0; i < box.lines; ++i, ++line[box.across]) {
+    if constexpr (LooksAcross<Functor>) {
+      if (box.across < R - 1) fetch_looked_up(functor, line, box.across, box.length);
+    }
     if constexpr (TakesLines<Functor, R>) {
       functor.line(line, box.length);
     } else {
@@ -90,6 +77,19 @@ template <int R, class Functor>
       for_each_lane<registers_together<Functor>>(box.origin[R - 1], box.origin[R - 1] + box.length, step);
     }
   }
+}
+
+// The functor at every position of a box. Not inlined, so that a stub has it once. Of a copy where it has few Views:
+// the compiler knows no store to change them (bytes are read and written in a fourth of the time). Of many it would
+// work out more ahead of a line than registers hold: lines of 64 elements of a rope took twice as long.
+template <int R, class Functor>
+[[gnu::noinline]] void compute_box(const Functor& given, const Box<R>& box) {
+  if constexpr (LooksAcross<Functor>) {
+    if (looks_up_lines(given)) return compute_lines(seen_in_lines(given), box);
+  }
+  constexpr bool is_copied = sizeof(Functor) <= 256;
+  const std::conditional_t<is_copied, Functor, const Functor&> functor = given;
+  compute_lines(functor, box);
 }
 
 // body(view, buffer) for each result that is streamed; returns how many bytes the buffers take.

@@ -125,7 +125,7 @@ void multiply_quads(const A& a, const Zero& a_zero, const Quad* panels, std::int
   const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, added_on_left<Byte>, row_sums};
   const Quad* const data[] = {panels};
   const std::int64_t widths[] = {columns};
-  with_row_panels<most_rows, false>(M, [&]<int Rows>() {
+  with_row_panels<most_rows, 0>(M, [&]<int Rows>() {
     multiply_packed<Rows, TileM, TileN, std::int32_t, Quad>(a, data, widths, quads + 2, sink, threads);
   });
 }

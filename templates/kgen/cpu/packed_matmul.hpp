@@ -113,6 +113,7 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
       for (int v = 0; v < Vectors; ++v) {
         const U* from = right + v / in_panel * next_panel + k * panel_columns + v % in_panel * lanes;
         column[v] = convert<P>(load_elements<lanes>(from));
+        hold_column<Rows, RegisterTile<T>::rows>(column[v]);
       }
 #pragma GCC unroll 8
       for (int i = 0; i < Coming; ++i) __builtin_prefetch(coming + i * next_panel + k * panel_columns, 0, 2);
@@ -448,17 +449,18 @@ void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64
 }
 
 // multiply.operator()<Rows>() with as many rows in a panel of the left operand as leave few of them idle: of 16 rows, 8
-// in two panels take 0.7 of the time of 12. `Most`: of the register tile; `Beyond`: up to 8 also where it has fewer.
-template <int Most, bool Beyond, class Multiply>
+// in two panels take 0.7 of the time of 12. `Most`: of the register tile; `OfEight`: where it has fewer, those of a
+// panel of 7 or 8 rows; 0: its own.
+template <int Most, int OfEight, class Multiply>
 void with_row_panels(std::int64_t M, const Multiply& multiply) {
   if (M == 1) return multiply.template operator()<1>();
   if (M == 2) return multiply.template operator()<2>();
   if (M <= 4) return multiply.template operator()<4>();
-  if constexpr (Beyond && Most < 6) {
+  if constexpr (OfEight > 0 && Most < 6) {
     if (M <= 6) return multiply.template operator()<6>();
   }
-  if constexpr (Beyond && Most <= 8) {
-    if (M > Most && M <= 8) return multiply.template operator()<8>();
+  if constexpr (OfEight > 0 && Most <= 8) {
+    if (M > Most && M <= 8) return multiply.template operator()<OfEight>();
   }
   if constexpr (Most > 8) {
     const bool fewer = (M + 7) / 8 * 8 < (M + Most - 1) / Most * Most;
@@ -515,7 +517,9 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
       return multiply_placed<T>(a, data, columns, near_rows<T, TileM, TileN>(), c, threads);
     }
   }
-  with_row_panels<most_rows, true>(
+  // Sums of 8 rows at once lie in memory; of 4 in registers, for which what is converted is converted twice.
+  constexpr int of_eight = std::is_same_v<T, U> ? 4 : 8;
+  with_row_panels<most_rows, of_eight>(
       M, [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, K, c, threads); });
 }
 

@@ -69,7 +69,10 @@ inline __attribute__((noinline)) void multiply_panels(const P* left, const P* ri
   do {
     Vec<P, lanes> column[Tile::vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
+    for (int v = 0; v < Tile::vectors; ++v) {
+      column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
+      hold_column<Rows, RegisterTile<T>::rows>(column[v]);
+    }
     add_products<RowStride>(left + k * DepthStride, column, sum);
   } while (++k < depth);
 #pragma GCC unroll 16
@@ -117,7 +120,10 @@ inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, 
   do {
     Vec<T, lanes> column[Vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) column[v] = load_lanes<lanes>(right + k * right_stride + v * lanes);
+    for (int v = 0; v < Vectors; ++v) {
+      column[v] = load_lanes<lanes>(right + k * right_stride + v * lanes);
+      hold_column<Rows, RegisterTile<T>::rows>(column[v]);
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Vec<T, lanes> element(row[i][k]);

@@ -49,6 +49,8 @@ class Reading {
   }
 
  private:
+  // Of all threads together, and of one at least: pages that are given back so late are a small part of a model, and
+  // what a call of the system costs is one of 64 pages.
   static constexpr std::int64_t least = std::int64_t{1} << 18, most = std::int64_t{4} << 20;
   const Stream stream_;
   const std::int64_t together_;
