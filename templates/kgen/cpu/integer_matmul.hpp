@@ -1,5 +1,5 @@
 // Products of bytes (kgen/integer_matmul.hpp) in panels of fours (quads.hpp): packed_matmul.hpp's product, whose sums
-// have the zero points taken from them on their way to the sink.
+// have the zero points taken from them on their way to the sink. Tiles read the same panels (tile_products.hpp).
 //
 // What is multiplied are bytes a' and b' of which something was not subtracted yet: a - a_zero = a' - s, where s is
 // a_zero and what turning the upmost bit added, and b - b_zero = b' - t. So the sum over k of (a' - s) (b' - t) is
@@ -125,6 +125,12 @@ void multiply_quads(const A& a, const Zero& a_zero, const Quad* panels, std::int
   const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, added_on_left<Byte>, row_sums};
   const Quad* const data[] = {panels};
   const std::int64_t widths[] = {columns};
+  if constexpr (has_tiles<Quad>) {
+    if (M > 8 && tiles_granted()) {
+      constexpr int rows = RegisterTile<std::int32_t, TileQuad>::rows;
+      return multiply_packed<rows, TileM, TileN, std::int32_t, TileQuad>(a, data, widths, quads + 2, sink, threads);
+    }
+  }
   with_row_panels<most_rows, false>(M, [&]<int Rows>() {
     multiply_packed<Rows, TileM, TileN, std::int32_t, Quad>(a, data, widths, quads + 2, sink, threads);
   });
