@@ -542,7 +542,7 @@ void matmul_of_tiles(const A& a, const B& b, const C& c, Stream stream) {
       if (in_lines && fits_tiles(a)) return packed_matmul<TileM, TileN, T, TilePair>(a, b, c, threads);
     }
     if constexpr (has_pairs) {
-      if (in_lines) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
+      if (in_lines && pairs_pay()) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
     }
   }
   packed_matmul<TileM, TileN, T>(a, b, c, threads);

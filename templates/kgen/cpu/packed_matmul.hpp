@@ -317,15 +317,17 @@ void multiply_tile_panels(const Left& left, const TileRows& rows, std::int64_t b
 // `count` rows of `Panels` panels as elements of type T, until the next call.
 template <class T, int Panels, class U>
 const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t count) {
-  const std::int64_t elements = count * panel_columns;
-  T* to = scratch<T>(2, Panels * elements);
-  for (int panel = 0; panel < Panels; ++panel, from += next_panel) {
-    for (std::int64_t k = 0; k < count; ++k) {
-      const U* row = from + k / rows_in<T, U> * panel_columns;
-      store_lanes(to + panel * elements + k * panel_columns, load_of_row<T, panel_columns>(row, k));
+  constexpr int in_row = rows_in<T, U>;
+  T* const converted = scratch<T>(2, Panels * count * panel_columns);
+  for (int panel = 0; panel < Panels; ++panel) {
+    const U* row = from + panel * next_panel;
+    T* to = converted + panel * count * panel_columns;
+    for (std::int64_t k = 0; k < count; k += in_row, row += panel_columns, to += in_row * panel_columns) {
+      store_lanes(to, load_of_row<T, panel_columns>(row, 0));
+      if (in_row == 2 && k + 1 < count) store_lanes(to + panel_columns, load_of_row<T, panel_columns>(row, 1));
     }
   }
-  return to;
+  return converted;
 }
 
 // The first `count` rows of `Panels` panels, behind which zeros make whole tiles of them, `depth` rows, until the next

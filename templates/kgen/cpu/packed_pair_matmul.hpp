@@ -58,7 +58,7 @@ void packed_pair_matmul(const A& a, const P& panels, std::int64_t padding, const
       }
     }
     if constexpr (has_pairs && is_bf16_memory<A>) {
-      if (M > 8 && lies_in_lines(a)) {
+      if (M > 8 && lies_in_lines(a) && pairs_pay()) {
         return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, pairs, c, threads);
       }
     }
