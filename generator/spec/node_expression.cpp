@@ -283,14 +283,6 @@ Term is_constant(const NodeScope& at, ValueId operand, const Size&) {
   return operand != no_id && at.is_constant(operand) ? Proof::always : Proof::never;
 }
 
-Term degree_of(const NodeScope& at, ValueId operand, const Size&) {
-  return Size(Dim(static_cast<std::int64_t>(streamed_degree(at.graph, operand))));
-}
-
-Term stored_bits_of(const NodeScope& at, ValueId operand, const Size&) {
-  return Dim(operand == no_id ? 0 : info(at.graph.type(before_widening(at.graph, operand)).dtype).bits);
-}
-
 // What asks about an operand.
 struct Function {
   std::string_view name;
@@ -305,8 +297,10 @@ constexpr std::array<Function, 7> functions = {{
     {"elements", false, true, elements_of},
     {"given", false, false, is_given},
     {"constant", false, false, is_constant},
-    {"degree", false, true, degree_of},
-    {"stored_bits", false, true, stored_bits_of},
+    {"degree", false, true, [](const NodeScope& at, ValueId operand, const Size&) -> Term {
+       return Size(Dim(static_cast<std::int64_t>(streamed_degree(at.graph, operand)))); }},
+    {"stored_bits", false, true, [](const NodeScope& at, ValueId operand, const Size&) -> Term {
+       return Size(Dim(operand == no_id ? 0 : info(at.graph.type(before_widening(at.graph, operand)).dtype).bits)); }},
 }};
 constexpr std::string_view item = "item";  // list[index]
 

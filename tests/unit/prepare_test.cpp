@@ -108,7 +108,7 @@ TEST_CASE("prepare: not for a GPU, what is no constant, columns that do not fill
   CHECK(choice(text, TargetKind::cuda) == "nothing");
   CHECK(choice(text, TargetKind::hip) == "nothing");
   CHECK(choice(graph_of(weight("w", "f32[64, 10]"), product, "y")) ==
-        "not: " + no_pairs + " does not hold: target is cpu; K is 64; N is 10; T is f32; stored_bits(b) is 32, and " +
+        "not: " + no_pairs + " does not hold: target is cpu; K is 64; N is 10; T is f32, and " +
             condition + " does not hold: target is cpu; K is 64; N is 10");
   CHECK(
       choice(graph_of(
