@@ -275,9 +275,11 @@ template <class A>
 void check_pairs(const A& a, const View<const bf16, 2>& b, Stream stream = {}) {
   const Index<2> shape{a.shape()[0], b.extent(1)};
   const auto panels = paired(b, stream);
+  Tensor<bf16, 2> dense(b.shape());
+  for_each_position(dense.shape, [&](Index<2> at) { dense.view().store(at, b.load<1>(at)); });
   Tensor<float, 2> found(shape), expected(shape);
   packed_pair_matmul(a, panels.view(), padding_of(shape[1]), found.view(), stream);
-  matmul(a, b, expected.view(), stream);
+  matmul(a, constant(dense).view(), expected.view(), stream);
   INFO("M ", shape[0], " N ", shape[1], " K ", b.extent(0));
   if (cpu::has_tiles<cpu::Pair>) {
     require_near(found, expected, 1e-6 * static_cast<double>(8 + b.extent(0)));
