@@ -11,6 +11,7 @@
 
 #include "generator/base/ensure.hpp"
 #include "generator/spec/streamed_operand.hpp"
+#include "generator/spec/widening.hpp"
 
 namespace kgen {
 namespace {
@@ -282,10 +283,6 @@ Term is_constant(const NodeScope& at, ValueId operand, const Size&) {
   return operand != no_id && at.is_constant(operand) ? Proof::always : Proof::never;
 }
 
-Term degree_of(const NodeScope& at, ValueId operand, const Size&) {
-  return Size(Dim(static_cast<std::int64_t>(streamed_degree(at.graph, operand))));
-}
-
 // What asks about an operand.
 struct Function {
   std::string_view name;
@@ -294,13 +291,16 @@ struct Function {
   // Of an operand of the node; no_id: it is left out.
   Term (*at)(const NodeScope& scope, ValueId operand, const Size& axis);
 };
-constexpr std::array<Function, 6> functions = {{
+constexpr std::array<Function, 7> functions = {{
     {"extent", true, true, extent_of},
     {"rank", false, true, rank_of},
     {"elements", false, true, elements_of},
     {"given", false, false, is_given},
     {"constant", false, false, is_constant},
-    {"degree", false, true, degree_of},
+    {"degree", false, true, [](const NodeScope& at, ValueId operand, const Size&) -> Term {
+       return Size(Dim(static_cast<std::int64_t>(streamed_degree(at.graph, operand)))); }},
+    {"stored_bits", false, true, [](const NodeScope& at, ValueId operand, const Size&) -> Term {
+       return Size(Dim(operand == no_id ? 0 : info(at.graph.type(before_widening(at.graph, operand)).dtype).bits)); }},
 }};
 constexpr std::string_view item = "item";  // list[index]
 

@@ -13,6 +13,7 @@
 //               loaded; && || !
 //   degrees     degree(operand), a size: how what makes the operand depends on a weight of few bits that it reads down
 //               its columns: 0 it reads none, 1 a multiple, 2 that and something more, 3 else (streamed_operand.hpp)
+//   bits        stored_bits(operand), a size: of an element, in front of a cast that keeps every value (widening.hpp)
 #pragma once
 
 #include <functional>

@@ -7,7 +7,7 @@
 #if defined(KGEN_GPU)
 #include "kgen/gpu/packed_matmul.hpp"
 #else
-#include "kgen/cpu/packed_matmul.hpp"
+#include "kgen/cpu/packed_pair_matmul.hpp"
 #endif
 #include "kgen/introspect.hpp"
 #include "kgen/several.hpp"
@@ -47,5 +47,39 @@ requires Number<source_lane_t<A, 2>> && Number<view_element_t<first_of_t<P>>> &&
   assert(padding >= 0 && padding < 16);
   target::packed_matmul<TileM, TileN>(a, panels, padding, c, stream);
 }
+
+#if !defined(KGEN_GPU)
+
+// A matrix [K, N] of bf16 in panels of 16 columns, each of which lies in one piece, with two neighbours along k in 32 bits, the
+// earlier one in the upper half, as products of pairs and tiles read them: element (k, n) is at [n / 16, k / 2,
+// 2 * (n % 16) + 1 - k % 2], whatever instructions the code is compiled for. What lies beyond the matrix is 0.
+//
+// b: [K, N], panels: [(N + 15) / 16, (K + 1) / 2, 32].
+template <Source<2> B>
+KGEN_KERNEL(pack_pairs, "target == cpu")
+void pack_pairs(const B& b, const View<bf16, 3>& panels, Stream stream = {})
+requires OneOf<source_lane_t<B, 2>, bf16>
+{
+  assert(panels.extent(0) == (b.shape()[1] + 15) / 16 && panels.extent(1) == (b.shape()[0] + 1) / 2);
+  target::pack_pairs(b, panels, stream);
+}
+
+// As packed_matmul, where `panels` is b as pack_pairs lays it out. Where processors multiply pairs or tiles of a that is
+// bf16 in memory, what is smaller than 2^-126 counts as 0, and tiles sum even and odd k apart.
+template <int TileM = 96, int TileN = 256, Source<2> A, SeveralMemory<3, 8> P,
+          SeveralSinks<source_lane_t<A, 2>, several_count<P>, 2> C>
+KGEN_KERNEL(packed_pair_matmul, "target == cpu") KGEN_TUNED(TileM) KGEN_TUNED(TileN)
+void packed_pair_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream = {})
+requires OneOf<source_lane_t<A, 2>, bf16> && OneOf<view_element_t<first_of_t<P>>, bf16> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
+  for_each_of(panels, [&]([[maybe_unused]] const auto& each) {
+    assert((a.shape()[1] + 1) / 2 == each.extent(1) && each.extent(2) == 32);
+  });
+  assert(padding >= 0 && padding < 16);
+  target::packed_pair_matmul<TileM, TileN>(a, panels, padding, c, stream);
+}
+
+#endif
 
 }  // namespace kgen

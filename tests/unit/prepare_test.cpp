@@ -46,6 +46,11 @@ std::ptrdiff_t count_of(const Graph& graph, const std::string& op) {
 const std::string condition =
     "'target == cpu && constant(b) && rank(b) == 2 && K >= 1 && 10 * ((N + 15) / 16 * 16) <= 11 * N'";
 
+// What is said of a weight that is no bf16, in front.
+const std::string no_pairs =
+    "'target == cpu && constant(b) && rank(b) == 2 && K >= 1 && 10 * ((N + 15) / 16 * 16) <= 11 * N && T == bf16 && "
+    "stored_bits(b) == 16'";
+
 }  // namespace
 
 TEST_CASE("prepare: a weight is packed once, at load, and the product reads the panels") {
@@ -59,6 +64,21 @@ TEST_CASE("prepare: a weight is packed once, at load, and the product reads the 
   CHECK(preparation_of(graph, "y") == "taken: " + condition + " holds: target is cpu; K is 64; N is 96; w_panels");
   CHECK(fused.groups[group_making(fused, "w_panels")].at_load);
   CHECK_FALSE(fused.groups[group_making(fused, "y")].at_load);
+}
+
+TEST_CASE("prepare: a weight of bf16 is packed in pairs, one of fewer bits stays as small as it is") {
+  Fixture f;
+  const Graph main = f.prepare(graph_of(weight("v", "f8e4m3[65, 96]") + ", " + weight("w", "bf16[65, 96]"),
+                                        "- {op: matmul, in: [x, w], out: y}\n- {op: cast, in: v, to: bf16, out: c}\n"
+                                        "- {op: matmul, in: [x, c], out: z}\n",
+                                        "y, z", "x: \"bf16[M, 65]\""))
+                         .main;
+  CHECK(f.diagnostics.text(false) == "");
+  CHECK(maker_of(main, "y") == "packed_pair_matmul");
+  CHECK(maker_of(main, "w_panels") == "pack_pairs");
+  CHECK(to_text(main.type(value_named(main, "w_panels"))) == "bf16[6, 33, 32]");
+  CHECK(maker_of(main, "z") == "packed_matmul");
+  CHECK(to_text(main.type(value_named(main, "v_panels"))) == "f8e4m3[6, 65, 16]");
 }
 
 TEST_CASE("prepare: bytes are packed in fours with their zero points; a GPU multiplies what they stand for") {
@@ -88,7 +108,8 @@ TEST_CASE("prepare: not for a GPU, what is no constant, columns that do not fill
   CHECK(choice(text, TargetKind::cuda) == "nothing");
   CHECK(choice(text, TargetKind::hip) == "nothing");
   CHECK(choice(graph_of(weight("w", "f32[64, 10]"), product, "y")) ==
-        "not: " + condition + " does not hold: target is cpu; K is 64; N is 10");
+        "not: " + no_pairs + " does not hold: target is cpu; K is 64; N is 10; T is f32, and " +
+            condition + " does not hold: target is cpu; K is 64; N is 10");
   CHECK(
       choice(graph_of(
           "one: 1",

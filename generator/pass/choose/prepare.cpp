@@ -11,8 +11,8 @@
 #include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/choose/tune_kernels.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
-#include "generator/pass/graph/widening.hpp"
 #include "generator/pass/infer/infer_node.hpp"
+#include "generator/spec/widening.hpp"
 
 namespace kgen {
 namespace {

@@ -15,8 +15,8 @@
 #include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/graph/layout.hpp"
 #include "generator/pass/graph/load_values.hpp"
-#include "generator/pass/graph/widening.hpp"
 #include "generator/pass/materialise/order_updates.hpp"
+#include "generator/spec/widening.hpp"
 
 namespace kgen {
 namespace {

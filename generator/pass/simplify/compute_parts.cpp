@@ -9,10 +9,10 @@
 
 #include "generator/pass/graph/load_values.hpp"
 #include "generator/pass/graph/readers.hpp"
-#include "generator/pass/graph/widening.hpp"
 #include "generator/pass/simplify/remove_dead_nodes.hpp"
 #include "generator/pass/simplify/rewriting.hpp"
 #include "generator/pass/simplify/view_algebra.hpp"
+#include "generator/spec/widening.hpp"
 
 namespace kgen {
 namespace {

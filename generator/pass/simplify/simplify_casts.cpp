@@ -1,7 +1,7 @@
 #include "generator/pass/simplify/simplify_casts.hpp"
 
-#include "generator/pass/graph/widening.hpp"
 #include "generator/spec/scalar_value.hpp"
+#include "generator/spec/widening.hpp"
 
 namespace kgen {
 

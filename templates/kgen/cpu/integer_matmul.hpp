@@ -1,10 +1,11 @@
 // Products of bytes (kgen/integer_matmul.hpp) in panels of fours (quads.hpp): packed_matmul.hpp's product, whose sums
-// have the zero points taken from them on their way to the sink.
+// have the zero points taken from them on their way to the sink. Tiles read the same panels (tile_products.hpp).
 //
 // What is multiplied are bytes a' and b' of which something was not subtracted yet: a - a_zero = a' - s, where s is
 // a_zero and what turning the upmost bit added, and b - b_zero = b' - t. So the sum over k of (a' - s) (b' - t) is
 //   sum of a' b'  -  s * (sum of b')  -  t * (sum of a' - K s).
-// Sums of b' and the t lie behind each panel; the sums of a' are needed only where some t is not 0, as for weights of u8.
+// Sums of b' and the t lie behind each panel; the sums of a' are needed only where some t is not 0, as for weights of
+// u8.
 #pragma once
 
 #include "kgen/cpu/packed_matmul.hpp"
@@ -65,7 +66,7 @@ struct FromZeroPoints {
   const Quad* panels;
   std::int64_t quads;
   Zero a_zero;
-  std::int32_t turned;             // what was added to each element of a
+  std::int32_t turned;           // what was added to each element of a
   const std::int32_t* row_sums;  // of a' - s, which are those of a - a_zero; null where all t are 0
 
   template <int W>
@@ -125,6 +126,12 @@ void multiply_quads(const A& a, const Zero& a_zero, const Quad* panels, std::int
   const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, added_on_left<Byte>, row_sums};
   const Quad* const data[] = {panels};
   const std::int64_t widths[] = {columns};
+  if constexpr (has_tiles<Quad>) {
+    if (M > 8 && tiles_granted()) {
+      constexpr int rows = RegisterTile<std::int32_t, TileQuad>::rows;
+      return multiply_packed<rows, TileM, TileN, std::int32_t, TileQuad>(a, data, widths, quads + 2, sink, threads);
+    }
+  }
   with_row_panels<most_rows, 0>(M, [&]<int Rows>() {
     multiply_packed<Rows, TileM, TileN, std::int32_t, Quad>(a, data, widths, quads + 2, sink, threads);
   });

@@ -21,7 +21,7 @@
 #include "kgen/cpu/quads.hpp"
 #include "kgen/cpu/row_state.hpp"
 #include "kgen/cpu/scratch.hpp"
-#include "kgen/cpu/tile_pairs.hpp"
+#include "kgen/cpu/tile_products.hpp"
 #include "kgen/several.hpp"
 
 namespace kgen::cpu {
@@ -169,8 +169,9 @@ Range elements_at(Range depth, std::int64_t K) {
 // The depth of K elements, in what is multiplied.
 template <class P>
 constexpr std::int64_t depth_of(std::int64_t K) {
-  if (std::is_same_v<P, TilePair>) return (pairs_of(K) + tile_depth - 1) / tile_depth * tile_depth;
-  return std::is_same_v<P, Pair> ? pairs_of(K) : std::is_same_v<P, Quad> ? quads_of(K) : K;
+  constexpr bool is_quad = std::is_same_v<P, Quad> || std::is_same_v<P, TileQuad>;
+  const std::int64_t depth = is_pair<P> ? pairs_of(K) : is_quad ? quads_of(K) : K;
+  return is_tiled<P> ? (depth + tile_depth - 1) / tile_depth * tile_depth : depth;
 }
 
 // Where the sums of whole register tiles may go straight to what they are for: a matrix in memory of their type, whose
@@ -534,14 +535,14 @@ void matmul_of_tiles(const A& a, const B& b, const C& c, Stream stream) {
   if constexpr (std::is_same_v<A, View<const T, 2>> && std::is_same_v<B, View<const T, 2>>) {
     if (threads == 1 && is_small_in_place<T>(a, b)) return matmul_in_place<T>(a, b, c);
   }
-  if constexpr ((has_pairs || has_tiles) && are_bf16_memory<A, B>) {
+  if constexpr ((has_pairs || has_tiles<Pair>) && are_bf16_memory<A, B>) {
     bool in_lines = lies_in_lines(a);
     for_each_of(b, [&](const auto& each) { in_lines = in_lines && lies_in_lines(each); });
-    if constexpr (has_tiles) {
+    if constexpr (has_tiles<Pair>) {
       if (in_lines && fits_tiles(a)) return packed_matmul<TileM, TileN, T, TilePair>(a, b, c, threads);
     }
     if constexpr (has_pairs) {
-      if (in_lines) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
+      if (in_lines && pairs_pay()) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
     }
   }
   packed_matmul<TileM, TileN, T>(a, b, c, threads);

@@ -2,12 +2,14 @@
 // computes tiles of the results. Every element is summed in the order of k, as in matmul.hpp.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 
 #include "kgen/cpu/matmul.hpp"
 #include "kgen/cpu/patches.hpp"
 #include "kgen/cpu/placed_matmul.hpp"
 #include "kgen/cpu/quads.hpp"
+#include "kgen/cpu/tile_products.hpp"
 
 namespace kgen::cpu {
 
@@ -40,31 +42,39 @@ void pack_panel_across(U* to, const View<V, 2>& source, Range depth, std::int64_
   }
 }
 
-// In the order in which b lies in memory, so that what was read of it is not needed again.
-template <class B, class U>
-void pack_columns(const B& b, const View<U, 3>& panels, Stream stream) {
+// pack(panel, depth, first, count) for each panel, whose columns are `count` of b's from `first`, and each piece of the
+// depth: in the order in which b lies in memory, so that what was read of it is not needed again.
+template <class B, class Pack>
+void for_each_piece(const B& b, std::int64_t element_bytes, Stream stream, const Pack& pack) {
   constexpr std::int64_t depth = 64;  // rows whose cache lines stay at hand while columns are written across them
   const std::int64_t K = b.shape()[0], N = b.shape()[1];
-  const std::int64_t blocks = (K + depth - 1) / depth, count_of_panels = panels.extent(0);
+  const std::int64_t blocks = (K + depth - 1) / depth, panels = (N + panel_columns - 1) / panel_columns;
   const bool by_panels = is_transposed(b);
   parallel(threads_for(stream, K * N), [&](Team team) {
-    const Range part = team.part(count_of_panels * blocks);
+    const Range part = team.part(panels * blocks);
     Reading reading(stream, team);
     for (std::int64_t i = part.begin; i < part.end; ++i) {
-      const std::int64_t panel = by_panels ? i / blocks : i % count_of_panels;
-      const std::int64_t k = (by_panels ? i % blocks : i / count_of_panels) * depth;
+      const std::int64_t panel = by_panels ? i / blocks : i % panels;
+      const std::int64_t k = (by_panels ? i % blocks : i / panels) * depth;
       const Range rows{k, std::min(K, k + depth)};
       const std::int64_t first = panel * panel_columns;
       const std::int64_t count = std::min<std::int64_t>(panel_columns, N - first);
-      U* to = panels.data() + panel * K * panel_columns;
-      if (by_panels) {
-        if constexpr (is_view<B>) pack_panel_across(to, b, rows, first, count);
-      } else {
-        pack_panel(to, b, rows, first, count);
-      }
-      reading.add((rows.end - rows.begin) * count * static_cast<std::int64_t>(sizeof(U)));
+      pack(panel, rows, first, count);
+      reading.add((rows.end - rows.begin) * count * element_bytes);
     }
   });
+}
+
+template <class B, class U>
+void pack_columns(const B& b, const View<U, 3>& panels, Stream stream) {
+  const auto pack = [&](std::int64_t panel, Range depth, std::int64_t first, std::int64_t count) {
+    U* to = panels.data() + panel * b.shape()[0] * panel_columns;
+    if constexpr (is_view<B>) {
+      if (is_transposed(b)) return pack_panel_across(to, b, depth, first, count);
+    }
+    pack_panel(to, b, depth, first, count);
+  };
+  for_each_piece(b, sizeof(U), stream, pack);
 }
 
 // ---- multiplying
@@ -76,20 +86,38 @@ struct PanelTile {
   static constexpr int lanes = lanes_of<T>;
   static constexpr int vectors_of_panel = panel_columns / lanes;
   static constexpr int sums = RegisterTile<T>::rows * RegisterTile<T>::vectors;
-  static constexpr int vectors = std::min(8, static_cast<int>(std::bit_floor(static_cast<unsigned>(sums / Rows))));
+  // Of more than four panels at a time an Intel server has less from memory (tests/bench/CPU.md, "One row from
+  // memory").
+  static constexpr int most = std::min(8, 4 * vectors_of_panel);
+  static constexpr int vectors = std::min(most, static_cast<int>(std::bit_floor(static_cast<unsigned>(sums / Rows))));
   static constexpr int panels = std::max(1, vectors / vectors_of_panel);
 };
 
-template <int Rows>
-struct PanelTile<float, Rows, TilePair> {
-  static constexpr int panels = RegisterTile<float, TilePair>::vectors;
+template <class T, int Rows, class U>
+struct PanelTile<T, Rows, TileUnit<U>> {
+  static constexpr int panels = RegisterTile<T, TileUnit<U>>::vectors;
 };
+
+// Rows of a panel of U hold so many rows of elements of P: two where pairs are multiplied one by one.
+template <class P, class U>
+inline constexpr int rows_in = std::is_same_v<U, Pair> && !is_pair<P> ? 2 : 1;
+
+// W elements of row `k` of rows_in<P, U> that begin at `from`.
+template <class P, int W, class U>
+KGEN_FN Vec<P, W> load_of_row(const U* from, std::int64_t k) {
+  if constexpr (rows_in<P, U> == 2) {
+    const Vec<std::uint32_t, W> pairs = bit_cast<std::uint32_t>(load_lanes<W>(from));
+    return convert<P>(bit_cast<float>(k % 2 == 0 ? pairs & Vec<std::uint32_t, W>(0xffff0000u) : pairs << 16));
+  } else {
+    return convert<P>(load_elements<W>(from));
+  }
+}
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Of + i] * right(k, j), for
 // i < Rows, which are the first of `Of` in a panel, and j < Vectors registers of columns. `right` is the first row of a
 // panel, or of a part of one; the next panel is `next_panel` elements further. P: T, or pairs or fours of what is
-// multiplied, as U is then (pairs.hpp, quads.hpp). Meanwhile `next` is fetched, and as many elements
-// of `Coming` panels from `coming` on. depth >= 1 (why: multiply_panels).
+// multiplied, as U is then (pairs.hpp, quads.hpp); pairs are multiplied one by one where P is T. Meanwhile `next` is
+// fetched, and as many elements of `Coming` panels from `coming` on. depth >= 1 (why: multiply_panels).
 template <int Rows, int Vectors, int Of = Rows, int Coming = 0, class P, class T, class U>
 inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh,
@@ -104,21 +132,28 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
+  constexpr int in_row = rows_in<P, U>;
+  const auto multiply = [&](std::int64_t k, int part) KGEN_LAMBDA {
+    Vec<P, lanes> column[Vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      const U* from = right + v / in_panel * next_panel + k / in_row * panel_columns + v % in_panel * lanes;
+      column[v] = load_of_row<P, lanes>(from, part);
+      hold_column<Rows, RegisterTile<T>::rows>(column[v]);
+    }
+    add_products<1>(left + k * Of, column, sum);
+  };
   std::int64_t k = 0;
   do {
     const std::int64_t end = std::min(depth, k + PacedPrefetch::stretch);
     do {
-      Vec<P, lanes> column[Vectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) {
-        const U* from = right + v / in_panel * next_panel + k * panel_columns + v % in_panel * lanes;
-        column[v] = convert<P>(load_elements<lanes>(from));
-        hold_column<Rows, RegisterTile<T>::rows>(column[v]);
+      for (int i = 0; i < Coming; ++i) __builtin_prefetch(coming + i * next_panel + k / in_row * panel_columns, 0, 2);
+      multiply(k, 0);
+      if constexpr (in_row == 2) {
+        if (k + 1 < end) multiply(k + 1, 1);
       }
-#pragma GCC unroll 8
-      for (int i = 0; i < Coming; ++i) __builtin_prefetch(coming + i * next_panel + k * panel_columns, 0, 2);
-      add_products<1>(left + k * Of, column, sum);
-    } while (++k < end);
+    } while ((k += in_row) < end);
     next.step();
   } while (k < depth);
 #pragma GCC unroll 16
@@ -131,16 +166,19 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
 // The same for the columns of one panel and more rows than the registers have sums for: sums stay in the first-level
 // cache, and the right operand in registers, Depth rows of it at a time.
 template <int Rows, int Depth, class T, class U>
-KGEN_FN void add_panel_slice(const T* left, const U* right, T* sums, std::int64_t stride) {
-  constexpr int lanes = std::min(panel_columns, lanes_of<T>);
+KGEN_FN void add_panel_slice(const T* left, const U* right, std::int64_t k, T* sums, std::int64_t stride) {
+  constexpr int lanes = std::min(panel_columns, lanes_of<T>), in_row = rows_in<T, U>;
+  left += k * Rows, right += k / in_row * panel_columns;
   for (int j = 0; j < panel_columns; j += lanes) {
     Vec<T, lanes> column[Depth];
 #pragma GCC unroll 8
-    for (int k = 0; k < Depth; ++k) column[k] = convert<T>(load_elements<lanes>(right + k * panel_columns + j));
+    for (int i = 0; i < Depth; ++i) {
+      column[i] = load_of_row<T, lanes>(right + i / in_row * panel_columns + j, Depth == 1 ? k : i);
+    }
     for (int i = 0; i < Rows; ++i) {
       Vec<T, lanes> sum = load_lanes<lanes>(sums + i * stride + j);
 #pragma GCC unroll 8
-      for (int k = 0; k < Depth; ++k) sum = multiply_add(Vec<T, lanes>(left[k * Rows + i]), column[k], sum);
+      for (int d = 0; d < Depth; ++d) sum = multiply_add(Vec<T, lanes>(left[d * Rows + i]), column[d], sum);
       store_lanes(sums + i * stride + j, sum);
     }
   }
@@ -151,9 +189,9 @@ void multiply_by_panel(const T* left, const U* right, std::int64_t depth, T* sum
   for (int i = 0; fresh && i < Rows; ++i) std::fill_n(sums + i * stride, panel_columns, T(0));
   std::int64_t k = 0;
   for (; k + step <= depth; k += step) {
-    add_panel_slice<Rows, step>(left + k * Rows, right + k * panel_columns, sums, stride);
+    add_panel_slice<Rows, step>(left, right, k, sums, stride);
   }
-  for (; k < depth; ++k) add_panel_slice<Rows, 1>(left + k * Rows, right + k * panel_columns, sums, stride);
+  for (; k < depth; ++k) add_panel_slice<Rows, 1>(left, right, k, sums, stride);
 }
 
 inline constexpr std::int64_t few_row_panels = 2;
@@ -170,7 +208,7 @@ struct PackedRights {
 
   // What is multiplied behind the panels of `part` that end at `panel`, at `block` of the depth: as many panels more,
   // or the first ones of the next product, or of the next block.
-  template <class Left>
+  template <class P>
   Prefetch next(const DepthBlocks& blocks, std::int64_t block, int product, std::int64_t panel, Range part,
                 std::int64_t together) const {
     if (panel >= part.end) {
@@ -178,9 +216,21 @@ struct PackedRights {
       if (++product == Count) product = 0, ++block;
       if (block == blocks.count) return {};
     }
-    const Range rows = elements_at<typename Left::element_type>(blocks[block], depth);
-    const Index<2> shape{std::min(together, part.end - panel), (rows.end - rows.begin) * panel_columns};
-    const View<const U, 2> coming(data[product] + panel * next_panel() + rows.begin * panel_columns, shape,
+    return lines<P>(blocks[block], product, {panel, std::min(panel + together, part.end)});
+  }
+  // The same where panels are read from their begin to their end: behind all of `part` at `block`.
+  template <class P>
+  Prefetch next_along(const DepthBlocks& blocks, std::int64_t block, int product, Range part, std::int64_t end) const {
+    if (++block < blocks.count) return lines<P>(blocks[block], product, part);
+    return lines<P>(blocks[0], product, {part.end, std::min(end, part.end + part.end - part.begin)});
+  }
+
+ private:
+  template <class P>
+  Prefetch lines(Range block, int product, Range panels) const {
+    const std::int64_t begin = block.begin / rows_in<P, U>, end = std::min(depth, block.end / rows_in<P, U>);
+    const Index<2> shape{panels.end - panels.begin, (end - begin) * panel_columns};
+    const View<const U, 2> coming(data[product] + panels.begin * next_panel() + begin * panel_columns, shape,
                                   Index<2>{next_panel(), 1});
     return Prefetch(coming, Range{0, shape[0]}, Range{0, shape[1]});
   }
@@ -231,7 +281,8 @@ void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, s
     } else {
       for (int v = 0; v < Panels * Tile::vectors_of_panel; v += vectors) {
         const auto multiply = [&]<int Some, int Coming>() KGEN_LAMBDA {
-          const U* ahead = right + depth * panel_columns + (i - rows.panels.begin) * Coming * next_panel;
+          const std::int64_t behind = depth / rows_in<typename Left::element_type, U> * panel_columns;
+          const U* ahead = right + behind + (i - rows.panels.begin) * Coming * next_panel;
           multiply_by_panels<Some, vectors, Rows, Coming>(left.panel(block, i), right + v * Tile::lanes, next_panel,
                                                           depth, sums + v * Tile::lanes, stride, block == 0, next,
                                                           ahead);
@@ -251,42 +302,46 @@ void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, s
   }
 }
 
-// The same of tiles, whose right operand is pairs.
-template <int Panels, class Left>
+// The same of tiles, whose right operand is pairs or fours.
+template <int Panels, class T, class Left, class U>
 void multiply_tile_panels(const Left& left, const TileRows& rows, std::int64_t block, std::int64_t depth,
-                          const Pair* right, std::int64_t next_panel, float* sums, std::int64_t stride,
+                          const U* right, std::int64_t next_panel, T* sums, std::int64_t stride,
                           const Prefetch& coming) {
-  constexpr std::int64_t height = RegisterTile<float, TilePair>::rows;
+  constexpr std::int64_t height = RegisterTile<T, TileUnit<U>>::rows;
   const std::int64_t passes = rows.panels.end - rows.panels.begin;
   PacedPrefetch next(coming, passes * PacedPrefetch::steps(depth));
   for (std::int64_t i = 0; i < passes; ++i) {
     multiply_tile_rows<Panels>(rows.count - i * height, left.panel(block, rows.panels.begin + i),
-                               {right, panel_columns, next_panel}, depth, sums + i * height * stride, stride,
-                               block == 0, next);
+                               TileColumns<U>{right, panel_columns, next_panel}, depth, sums + i * height * stride,
+                               stride, block == 0, next);
   }
 }
 
 // `count` rows of `Panels` panels as elements of type T, until the next call.
 template <class T, int Panels, class U>
 const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t count) {
-  const std::int64_t elements = count * panel_columns;
-  T* to = scratch<T>(2, Panels * elements);
-  for (int panel = 0; panel < Panels; ++panel, from += next_panel) {
-    for (std::int64_t i = 0; i < elements; i += panel_columns) {
-      store_lanes(to + panel * elements + i, convert<T>(load_elements<panel_columns>(from + i)));
+  constexpr int in_row = rows_in<T, U>;
+  T* const converted = scratch<T>(2, Panels * count * panel_columns);
+  for (int panel = 0; panel < Panels; ++panel) {
+    const U* row = from + panel * next_panel;
+    T* to = converted + panel * count * panel_columns;
+    for (std::int64_t k = 0; k < count; k += in_row, row += panel_columns, to += in_row * panel_columns) {
+      store_lanes(to, load_of_row<T, panel_columns>(row, 0));
+      if (in_row == 2 && k + 1 < count) store_lanes(to + panel_columns, load_of_row<T, panel_columns>(row, 1));
     }
   }
-  return to;
+  return converted;
 }
 
-// The pairs `depth` of `Panels` panels of depth K, which begin at `from`, until the next call.
-template <int Panels>
-const Pair* pair_panels(const bf16* from, std::int64_t next_panel, Range depth, std::int64_t K) {
-  const std::int64_t elements = (depth.end - depth.begin) * panel_columns;
-  Pair* to = scratch<Pair>(2, Panels * elements);
+// The first `count` rows of `Panels` panels, behind which zeros make whole tiles of them, `depth` rows, until the next
+// call: as what lies there may be NaN, or nothing.
+template <int Panels, class U>
+const U* whole_tiles(const U* from, std::int64_t next_panel, std::int64_t count, std::int64_t depth) {
+  U* const to = scratch<U>(2, Panels * depth * panel_columns);
   for (int panel = 0; panel < Panels; ++panel) {
-    pack_pairs_along_width<panel_columns>(to + panel * elements, from + panel * next_panel, panel_columns, K, depth,
-                                          panel_columns);
+    U* const copy = to + panel * depth * panel_columns;
+    std::copy_n(from + panel * next_panel, count * panel_columns, copy);
+    std::fill(copy + count * panel_columns, copy + depth * panel_columns, U(0));
   }
   return to;
 }
@@ -296,17 +351,18 @@ const Pair* pair_panels(const bf16* from, std::int64_t next_panel, Range depth, 
 template <int Rows, int Panels, class T, class Left, class U>
 void multiply_block(const Left& left, const TileRows& rows, std::int64_t block, const U* right, std::int64_t next_panel,
                     T* sums, std::int64_t stride, const Prefetch& coming) {
+  using P = typename Left::element_type;
   const Range depth = left.blocks[block];
   const std::int64_t count = depth.end - depth.begin;
-  if constexpr (std::is_same_v<typename Left::element_type, TilePair>) {
-    const Pair* pairs = pair_panels<Panels>(right, next_panel, depth, next_panel / panel_columns);
-    multiply_tile_panels<Panels>(left, rows, block, count, pairs, count * panel_columns, sums, stride, coming);
-  } else if constexpr (std::is_same_v<typename Left::element_type, Pair>) {
-    const Pair* pairs = pair_panels<Panels>(right, next_panel, depth, next_panel / panel_columns);
-    multiply_rows<Rows, Panels>(left, rows, block, count, pairs, count * panel_columns, sums, stride, coming);
+  const U* from = right + depth.begin / rows_in<P, U> * panel_columns;
+  if constexpr (is_tiled<P>) {
+    if (const std::int64_t there = next_panel / panel_columns - depth.begin; there < count) {
+      from = whole_tiles<Panels>(from, next_panel, there, count);
+      next_panel = count * panel_columns;
+    }
+    multiply_tile_panels<Panels>(left, rows, block, count, from, next_panel, sums, stride, coming);
   } else {
-    const U* from = right + depth.begin * panel_columns;
-    if constexpr (!std::is_same_v<typename Left::element_type, U>) {
+    if constexpr (!std::is_same_v<P, U>) {
       if (rows.panels.end - rows.panels.begin > few_row_panels) {
         const T* converted = convert_panels<T, Panels>(from, next_panel, count);
         return multiply_rows<Rows, Panels>(left, rows, block, count, converted, count * panel_columns, sums, stride,
@@ -321,8 +377,9 @@ void multiply_block(const Left& left, const TileRows& rows, std::int64_t block, 
 template <int Rows, class T, class Left, class U, int Count, class C>
 void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights<U, Count, C>& rights, Range rows,
                         Range columns) {
-  constexpr int together = PanelTile<T, Rows, typename Left::element_type>::panels;
-  [[maybe_unused]] const TilesInUse<typename Left::element_type> in_use;
+  using P = typename Left::element_type;
+  constexpr int together = PanelTile<T, Rows, P>::panels;
+  [[maybe_unused]] const TilesInUse<P> in_use;
   const TileRows tile{{rows.begin / Rows, (rows.end + Rows - 1) / Rows}, rows.end - rows.begin};
   const Range panels{columns.begin / panel_columns, (columns.end + panel_columns - 1) / panel_columns};
   const std::int64_t row_count = (tile.panels.end - tile.panels.begin) * Rows;
@@ -337,7 +394,11 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
     const auto step = [&]<int Panels>() KGEN_LAMBDA {
       for (; panel + Panels <= part.end; panel += Panels) {
         Prefetch coming;
-        if (!few_rows) coming = rights.template next<Left>(left.blocks, block, product, panel + Panels, part, together);
+        if (!few_rows) {
+          coming = rights.template next<P>(left.blocks, block, product, panel + Panels, part, together);
+        } else if constexpr (is_tiled<P>) {
+          coming = rights.template next_along<P>(left.blocks, block, product, {panel, panel + Panels}, panels.end);
+        }
         multiply_block<Rows, Panels>(left, tile, block, rights.data[product] + panel * rights.next_panel(),
                                      rights.next_panel(), to + (panel - panels.begin) * panel_columns, stride, coming);
       }
@@ -482,45 +543,44 @@ const U* dense_panels(const View<const U, 3>& panels, U*& copy) {
   return begin;
 }
 
+// multiply(data, columns, threads): where the panels of each right operand begin, which hold elements of U, and how
+// many columns each has.
+template <class U, class A, class P, class Multiply>
+void with_panels(const A& a, const P& panels, std::int64_t padding, Stream stream, const Multiply& multiply) {
+  using E = view_element_t<first_of_t<P>>;
+  constexpr int total = several_count<P>;
+  const std::int64_t M = a.shape()[0], K = a.shape()[1];
+  std::int64_t copied = 0;
+  for_each_of(panels, [&](const auto& each) { copied += each.is_dense() ? 0 : element_count(each.shape()); });
+  E* copy = copied == 0 ? nullptr : scratch<E>(3, copied);
+  const U* data[total];
+  std::int64_t columns[total], N = 0;
+  int index = 0;
+  for_each_of(panels, [&](const View<const E, 3>& each) {
+    columns[index] = std::max<std::int64_t>(0, each.extent(0) * panel_columns - padding);
+    data[index] = reinterpret_cast<const U*>(dense_panels(each, copy));
+    N += columns[index++];
+  });
+  if (M == 0 || N == 0) return;
+  multiply(data, columns, threads_for(stream, std::max(M * N * K / 64, N * K / 4)));
+}
+
 template <int TileM, int TileN, class A, class P, class C>
 void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   using U = view_element_t<first_of_t<P>>;
-  constexpr int most_rows = RegisterTile<T>::rows, total = several_count<P>;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
-  std::int64_t copied = 0;
-  for_each_of(panels, [&](const auto& each) { copied += each.is_dense() ? 0 : element_count(each.shape()); });
-  U* copy = copied == 0 ? nullptr : scratch<U>(3, copied);
-  const U* data[total];
-  std::int64_t columns[total], N = 0;
-  int index = 0;
-  for_each_of(panels, [&](const View<const U, 3>& each) {
-    columns[index] = std::max<std::int64_t>(0, each.extent(0) * panel_columns - padding);
-    data[index] = dense_panels(each, copy);
-    N += columns[index++];
+  with_panels<U>(a, panels, padding, stream, [&](const auto& data, const auto& columns, int threads) {
+    if constexpr (std::is_same_v<T, U>) {
+      if (pays_to_place<T>(M, K, columns, threads)) {
+        return multiply_placed<T>(a, data, columns, near_rows<T, TileM, TileN>(), c, threads);
+      }
+    }
+    // Sums of 8 rows at once lie in memory; of 4 in registers, for which what is converted is converted twice.
+    constexpr int of_eight = std::is_same_v<T, U> ? 4 : 8;
+    with_row_panels<RegisterTile<T>::rows, of_eight>(
+        M, [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, K, c, threads); });
   });
-  if (M == 0 || N == 0) return;
-  const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
-  if constexpr (has_tiles && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
-    if (M > 8 && fits_tiles(a)) {
-      constexpr int rows = RegisterTile<T, TilePair>::rows;
-      return multiply_packed<rows, TileM, TileN, T, TilePair>(a, data, columns, K, c, threads);
-    }
-  }
-  if constexpr (has_pairs && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
-    if (M > 8 && lies_in_lines(a)) {
-      return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, K, c, threads);
-    }
-  }
-  if constexpr (std::is_same_v<T, U>) {
-    if (pays_to_place<T>(M, K, columns, threads)) {
-      return multiply_placed<T>(a, data, columns, near_rows<T, TileM, TileN>(), c, threads);
-    }
-  }
-  // Sums of 8 rows at once lie in memory; of 4 in registers, for which what is converted is converted twice.
-  constexpr int of_eight = std::is_same_v<T, U> ? 4 : 8;
-  with_row_panels<most_rows, of_eight>(
-      M, [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, K, c, threads); });
 }
 
 }  // namespace kgen::cpu

@@ -1,4 +1,4 @@
-#include "generator/pass/graph/widening.hpp"
+#include "generator/spec/widening.hpp"
 
 #include <algorithm>
 
