@@ -5,10 +5,15 @@
 #include <algorithm>
 
 #include "kgen/cpu/panels.hpp"
+#include "kgen/cpu/quads.hpp"
 
 namespace kgen::cpu {
 
 inline constexpr int panel_columns = 16;  // as kgen/packed_matmul.hpp says
+
+// What sums of products of T are held in.
+template <class T>
+using SumOf = std::conditional_t<is_quad<T>, std::int32_t, T>;
 
 // Elements of rows that lie together and meet rows of the panels that lie together.
 struct Run {
@@ -25,16 +30,17 @@ struct Run {
 template <int Rows, int Vectors, class T>
 inline __attribute__((noinline)) void multiply_patches(const T* left, const std::int64_t* places, const Run* runs,
                                                        std::int64_t run_count, const T* right, std::int64_t next_panel,
-                                                       T* sums, std::int64_t stride, bool fresh, PacedPrefetch& next) {
+                                                       SumOf<T>* sums, std::int64_t stride, bool fresh,
+                                                       PacedPrefetch& next) {
   constexpr int lanes = lanes_of<T>, in_panel = panel_columns / lanes;
   const T* row[Rows];
-  Vec<T, lanes> sum[Rows][Vectors];
+  Vec<SumOf<T>, lanes> sum[Rows][Vectors];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     row[i] = left + places[i];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
-      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+      sum[i][v] = fresh ? Vec<SumOf<T>, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
   const Run* run = runs;
@@ -80,7 +86,7 @@ struct PatchProduct {
   const T* left;
   const std::int64_t* places;
   std::int64_t rows, stride;  // `stride` of the sums: their columns, whole panels
-  T* sums;
+  SumOf<T>* sums;
 
   std::int64_t calls() const {  // of multiply_patches, at most
     return (rows + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);

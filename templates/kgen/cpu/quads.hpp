@@ -17,6 +17,22 @@ namespace cpu {
 using Quad = wchar_t;
 static_assert(sizeof(Quad) == 4);
 
+// Fours whose right ones are from -64 to 64, as quantisers make weights for processors without such instructions: two
+// products of u8 by those fit into 16 bits, which AVX2 has an instruction for (pmaddubsw).
+using NarrowQuad = char32_t;
+static_assert(sizeof(NarrowQuad) == 4);
+inline constexpr int most_narrow = 64;
+
+template <class P>
+inline constexpr bool is_quad = std::is_same_v<P, Quad> || std::is_same_v<P, NarrowQuad>;
+
+// Whether narrow ones are the quicker ones.
+#if defined(KGEN_REGISTERS) && defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
+inline constexpr bool has_narrow_quads = true;
+#else
+inline constexpr bool has_narrow_quads = false;
+#endif
+
 // W sums, in a register.
 template <int W>
 using QuadLanes = typename kgen::detail::Storage<std::int32_t, W, kgen::detail::Form::native>::type;
@@ -78,6 +94,28 @@ KGEN_FN QuadLanes<W> add_quads(QuadLanes<W> left, QuadLanes<W> right, QuadLanes<
   return sum + products(low, right_low) + products(high, right_high);
 }
 
+// The same of narrow fours on the right.
+template <int W>
+KGEN_FN QuadLanes<W> add_narrow_quads(QuadLanes<W> left, QuadLanes<W> right, QuadLanes<W> sum) {
+#if defined(KGEN_REGISTERS) && defined(__AVX2__)
+#if defined(KGEN_AVX512)
+  if constexpr (W == 16) {
+    const __m512i pairs = _mm512_maddubs_epi16((__m512i)left, (__m512i)right);
+    return sum + (QuadLanes<W>)_mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+  }
+#endif
+  if constexpr (W == 8) {
+    const __m256i pairs = _mm256_maddubs_epi16((__m256i)left, (__m256i)right);
+    return sum + (QuadLanes<W>)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  }
+  if constexpr (W == 4) {
+    const __m128i pairs = _mm_maddubs_epi16((__m128i)left, (__m128i)right);
+    return sum + (QuadLanes<W>)_mm_madd_epi16(pairs, _mm_set1_epi16(1));
+  }
+#endif
+  return add_quads<W>(left, right, sum);
+}
+
 }  // namespace cpu
 
 // Where Vec is, since panels.hpp calls it of whatever panels hold.
@@ -89,6 +127,16 @@ KGEN_FN Vec<std::int32_t, W> multiply_add(const Vec<cpu::Quad, W>& left, const V
   std::memcpy(&b, &right, sizeof(b));
   Vec<std::int32_t, W> result;
   result.data = cpu::add_quads<W>(a, b, sum.data);
+  return result;
+}
+template <int W>
+KGEN_FN Vec<std::int32_t, W> multiply_add(const Vec<cpu::NarrowQuad, W>& left, const Vec<cpu::NarrowQuad, W>& right,
+                                          const Vec<std::int32_t, W>& sum) {
+  cpu::QuadLanes<W> a, b;
+  std::memcpy(&a, &left, sizeof(a));
+  std::memcpy(&b, &right, sizeof(b));
+  Vec<std::int32_t, W> result;
+  result.data = cpu::add_narrow_quads<W>(a, b, sum.data);
   return result;
 }
 
@@ -136,11 +184,11 @@ void copy_bytes(std::uint8_t* to, const S& source, std::int64_t row, Range depth
 }
 
 // panel[q * Width + i] = the four number q of row first + i, for fours of `depth` and i < count.
-template <int Width, class Byte, class S>
-void pack_quads_along_depth(Quad* panel, const S& source, Range depth, std::int64_t first, std::int64_t count,
+template <int Width, class Byte, class Q, class S>
+void pack_quads_along_depth(Q* panel, const S& source, Range depth, std::int64_t first, std::int64_t count,
                             std::uint8_t turned) {
   constexpr std::int64_t staged = 64;
-  alignas(64) Quad rows[Width * staged];
+  alignas(64) Q rows[Width * staged];
   const std::int64_t K = source.shape()[1];
   for (std::int64_t q = depth.begin; q < depth.end; q += staged, panel += Width * staged) {
     const std::int64_t end = std::min(depth.end, q + staged);
@@ -153,8 +201,8 @@ void pack_quads_along_depth(Quad* panel, const S& source, Range depth, std::int6
 }
 
 // Panels of fours of rows of the left operand, `elements` apart.
-template <int Width, class S>
-void pack_quads(Quad* panels, std::int64_t elements, const S& source, Range depth, Range rows) {
+template <int Width, class Q, class S>
+void pack_quads(Q* panels, std::int64_t elements, const S& source, Range depth, Range rows) {
   using Byte = source_lane_t<S, 2>;
   for (std::int64_t i = rows.begin; i < rows.end; i += Width, panels += elements) {
     pack_quads_along_depth<Width, Byte>(panels, source, depth, i, std::min<std::int64_t>(Width, rows.end - i),
