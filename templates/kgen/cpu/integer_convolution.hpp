@@ -34,12 +34,12 @@ void pack_filter_bytes(const F& filters, const Zero& zero, const View<std::int8_
   pack_bytes_to(reinterpret_cast<Quad*>(panels.data()), FilterBytes<F>{filters, channels}, zero, stream);
 }
 
-// An image of bytes as one of fours, around which its zero point stands. Q: Quad, or NarrowQuad.
-template <class Q, class X>
+// An image of bytes as one of fours, around which its zero point stands.
+template <class X>
 struct QuadImage {
   using Byte = source_lane_t<X, 4>;
   X x;
-  Q outside;
+  Quad outside;
 
   QuadImage(const X& x, std::int32_t zero) : x(x) {
     const auto byte = static_cast<std::uint8_t>(static_cast<std::uint8_t>(zero) ^ turned_on_left<Byte>);
@@ -51,7 +51,7 @@ struct QuadImage {
     return shape;
   }
   template <int W>
-  Vec<Q, W> load(Index<4> at) const {
+  Vec<Quad, W> load(Index<4> at) const {
     alignas(64) std::uint8_t bytes[4 * W] = {};
     const std::int64_t channels = x.shape()[3] - 4 * at[3];
     at[3] *= 4;
@@ -65,7 +65,7 @@ struct QuadImage {
     } else {
       for (std::int64_t i = 0; i < channels; ++i) step.template operator()<1>(i);
     }
-    Vec<Q, W> quads;
+    Vec<Quad, W> quads;
     std::memcpy(&quads, bytes, sizeof(quads));
     return quads;
   }
@@ -85,6 +85,10 @@ struct FromFilterZeros {
   KGEN_FN Vec<std::int32_t, W> behind(std::int64_t row, std::int64_t column) const {
     const std::int64_t quads = sizes.depth(), panel = column / panel_columns * (quads + 2) + quads + row;
     return bit_cast<std::int32_t>(load_lanes<W>(panels + panel * panel_columns + column % panel_columns));
+  }
+  template <int W>
+  KGEN_FN void operator()(const Index<4>& at, const Vec<NarrowSum, W>& sums) const {
+    (*this)(at, bit_cast<std::int32_t>(sums));
   }
   template <int W>
   KGEN_FN void operator()(const Index<4>& at, Vec<std::int32_t, W> sums) const {
@@ -120,9 +124,9 @@ void packed_integer_convolution(const X& x, const View<const std::int8_t, 3>& pa
   const auto* data = reinterpret_cast<const Quad*>(panels.data());
   const bool right_zeros = has_right_zeros(data, panels.extent(0), sizes.depth());
   const ResultMatrix<FromFilterZeros<X, Out>, 2> result{{x, sizes, data, zero, right_zeros, out}, sizes, 0};
-  with_quads(data, panels.extent(0), sizes.depth(), [&]<class Q>(const Q* right) {
-    const Patches<QuadImage<Q, X>, 2> patches{QuadImage<Q, X>(x, zero), sizes, 0};
-    convolve<TileM, TileN, Q>(patches, PackedFilters<Q>{right, sizes.depth() + 2}, filters, result, stream);
+  const Patches<QuadImage<X>, 2> patches{QuadImage<X>(x, zero), sizes, 0};
+  with_sums(data, panels.extent(0), sizes.depth(), [&]<class Sum>() {
+    convolve<TileM, TileN, Quad, Sum>(patches, PackedFilters<Quad>{data, sizes.depth() + 2}, filters, result, stream);
   });
 }
 

@@ -94,6 +94,10 @@ struct FromZeroPoints {
     return bit_cast<std::int32_t>(load_lanes<W>(panels + panel * panel_columns + column % panel_columns));
   }
   template <int W>
+  KGEN_FN void operator()(const Index<2>& at, const Vec<NarrowSum, W>& sums) const {
+    (*this)(at, bit_cast<std::int32_t>(sums));
+  }
+  template <int W>
   KGEN_FN void operator()(const Index<2>& at, Vec<std::int32_t, W> sums) const {
     static_assert(W <= panel_columns);
     const std::int32_t s = a_zero.template at<1>(Index<2>{at[0], 0}).data + turned;
@@ -116,14 +120,14 @@ inline bool has_right_zeros(const Quad* panels, std::int64_t count, std::int64_t
   return any_behind(panels, count, quads, [](Quad each) { return static_cast<std::int16_t>(each) != 0; });
 }
 
-// body(panels), as narrow ones where all of them are.
+// body.operator()<what sums by these panels are held in>().
 template <class Body>
-void with_quads(const Quad* panels, std::int64_t count, std::int64_t quads, const Body& body) {
+void with_sums(const Quad* panels, std::int64_t count, std::int64_t quads, const Body& body) {
   if constexpr (has_narrow_quads) {
     const auto is_wide = [](Quad each) { return static_cast<std::int16_t>(each) == each; };
-    if (!any_behind(panels, count, quads, is_wide)) return body(reinterpret_cast<const NarrowQuad*>(panels));
+    if (!any_behind(panels, count, quads, is_wide)) return body.template operator()<NarrowSum>();
   }
-  body(panels);
+  body.template operator()<std::int32_t>();
 }
 
 // sums[m] = the sum of a - a_zero in row m.
@@ -159,10 +163,10 @@ void multiply_quads(const A& a, const Zero& a_zero, const Quad* panels, std::int
   }
   const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, added_on_left<Byte>, row_sums};
   const std::int64_t widths[] = {columns}, count = (columns + panel_columns - 1) / panel_columns;
-  with_quads(panels, count, quads, [&]<class Q>(const Q* right) {
-    const Q* const data[] = {right};
+  const Quad* const data[] = {panels};
+  with_sums(panels, count, quads, [&]<class Sum>() {
     with_row_panels<most_rows, false>(M, [&]<int Rows>() {
-      multiply_packed<Rows, TileM, TileN, std::int32_t, Q>(a, data, widths, quads + 2, sink, threads);
+      multiply_packed<Rows, TileM, TileN, Sum, Quad>(a, data, widths, quads + 2, sink, threads);
     });
   });
 }

@@ -49,7 +49,7 @@ template <int Width, class T, class S>
 void pack_left(T* panels, const S& source, Range depth, Range rows) {
   const std::int64_t elements = (depth.end - depth.begin) * Width;
   if constexpr (std::is_same_v<T, Pair>) return pack_pairs<Width>(panels, elements, source, depth, rows);
-  if constexpr (is_quad<T>) return pack_quads<Width>(panels, elements, source, depth, rows);
+  if constexpr (std::is_same_v<T, Quad>) return pack_quads<Width>(panels, elements, source, depth, rows);
   if (is_transposed(source)) {
     if constexpr (is_view<S>) {
       pack_along_width<Width>(panels, elements, source.template permute<1, 0>(), depth, rows.begin,
@@ -170,7 +170,7 @@ Range elements_at(Range depth, std::int64_t K) {
 template <class P>
 constexpr std::int64_t depth_of(std::int64_t K) {
   if (std::is_same_v<P, TilePair>) return (pairs_of(K) + tile_depth - 1) / tile_depth * tile_depth;
-  return std::is_same_v<P, Pair> ? pairs_of(K) : is_quad<P> ? quads_of(K) : K;
+  return std::is_same_v<P, Pair> ? pairs_of(K) : std::is_same_v<P, Quad> ? quads_of(K) : K;
 }
 
 // Where the sums of whole register tiles may go straight to what they are for: a matrix in memory of their type, whose

@@ -17,14 +17,12 @@ namespace cpu {
 using Quad = wchar_t;
 static_assert(sizeof(Quad) == 4);
 
-// Fours whose right ones are from -64 to 64, as quantisers make weights for processors without such instructions: two
-// products of u8 by those fit into 16 bits, which AVX2 has an instruction for (pmaddubsw).
-using NarrowQuad = char32_t;
-static_assert(sizeof(NarrowQuad) == 4);
+// The sums, 32 bits of another such type, where bytes on the right are narrow: from -64 to 64, as quantisers make weights
+// for processors without such instructions. Two products of u8 by those fit into 16 bits, which AVX2 has an instruction
+// for (pmaddubsw).
+using NarrowSum = char32_t;
+static_assert(sizeof(NarrowSum) == 4);
 inline constexpr int most_narrow = 64;
-
-template <class P>
-inline constexpr bool is_quad = std::is_same_v<P, Quad> || std::is_same_v<P, NarrowQuad>;
 
 // Whether narrow ones are the quicker ones.
 #if defined(KGEN_REGISTERS) && defined(__AVX2__) && !defined(__AVX512VNNI__) && !defined(__AVXVNNI__)
@@ -130,13 +128,15 @@ KGEN_FN Vec<std::int32_t, W> multiply_add(const Vec<cpu::Quad, W>& left, const V
   return result;
 }
 template <int W>
-KGEN_FN Vec<std::int32_t, W> multiply_add(const Vec<cpu::NarrowQuad, W>& left, const Vec<cpu::NarrowQuad, W>& right,
-                                          const Vec<std::int32_t, W>& sum) {
-  cpu::QuadLanes<W> a, b;
+KGEN_FN Vec<cpu::NarrowSum, W> multiply_add(const Vec<cpu::Quad, W>& left, const Vec<cpu::Quad, W>& right,
+                                            const Vec<cpu::NarrowSum, W>& sum) {
+  cpu::QuadLanes<W> a, b, added;
   std::memcpy(&a, &left, sizeof(a));
   std::memcpy(&b, &right, sizeof(b));
-  Vec<std::int32_t, W> result;
-  result.data = cpu::add_narrow_quads<W>(a, b, sum.data);
+  std::memcpy(&added, &sum, sizeof(added));
+  added = cpu::add_narrow_quads<W>(a, b, added);
+  Vec<cpu::NarrowSum, W> result;
+  std::memcpy(&result, &added, sizeof(result));
   return result;
 }
 
@@ -184,11 +184,11 @@ void copy_bytes(std::uint8_t* to, const S& source, std::int64_t row, Range depth
 }
 
 // panel[q * Width + i] = the four number q of row first + i, for fours of `depth` and i < count.
-template <int Width, class Byte, class Q, class S>
-void pack_quads_along_depth(Q* panel, const S& source, Range depth, std::int64_t first, std::int64_t count,
+template <int Width, class Byte, class S>
+void pack_quads_along_depth(Quad* panel, const S& source, Range depth, std::int64_t first, std::int64_t count,
                             std::uint8_t turned) {
   constexpr std::int64_t staged = 64;
-  alignas(64) Q rows[Width * staged];
+  alignas(64) Quad rows[Width * staged];
   const std::int64_t K = source.shape()[1];
   for (std::int64_t q = depth.begin; q < depth.end; q += staged, panel += Width * staged) {
     const std::int64_t end = std::min(depth.end, q + staged);
@@ -201,8 +201,8 @@ void pack_quads_along_depth(Q* panel, const S& source, Range depth, std::int64_t
 }
 
 // Panels of fours of rows of the left operand, `elements` apart.
-template <int Width, class Q, class S>
-void pack_quads(Q* panels, std::int64_t elements, const S& source, Range depth, Range rows) {
+template <int Width, class S>
+void pack_quads(Quad* panels, std::int64_t elements, const S& source, Range depth, Range rows) {
   using Byte = source_lane_t<S, 2>;
   for (std::int64_t i = rows.begin; i < rows.end; i += Width, panels += elements) {
     pack_quads_along_depth<Width, Byte>(panels, source, depth, i, std::min<std::int64_t>(Width, rows.end - i),
