@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "generator/import/move_shared_ahead.hpp"
+#include "generator/import/move_to_readers.hpp"
 #include "generator/import/numbered_names.hpp"
 #include "generator/import/repeated_runs.hpp"
 #include "generator/import/yaml_text.hpp"
@@ -37,6 +38,7 @@ class BlockFinder {
     for (const StateData& state : graph_.states) {
       if (state.next != no_id) state_before_[state.next] = state.value;
     }
+    move_to_readers(graph_, is_output_, order_);
     for (std::size_t i = 0; i < order.size(); ++i) tokens_.push_back(token(i));
     move_shared_ahead(graph_, order_, tokens_);
     for (std::size_t i = 0; i < order.size(); ++i) place_[order_[i]] = i;
@@ -205,11 +207,12 @@ class BlockFinder {
     return hash;
   }
 
-  // Rule: of the places where the run may be cut, one that the fewest values pass; of these, one whose values are read
-  // by the most nodes behind it, as they are in memory anyway; then one in front of what others are fused into.
+  // Rule: of the places where the run may be cut, one that the fewest values pass; of these, one where they have the
+  // fewest bits; then one whose values are read by the most nodes behind it, as they are in memory anyway; then one in
+  // front of what others are fused into.
   std::size_t best_begin(const RepeatedRun& run) const {
     const std::size_t period = run.period, first = run.begin + period, last = std::min(run.end, first + 2 * period);
-    std::vector<std::ptrdiff_t> passing(2 * period + 1, 0), reads(2 * period + 1, 0);
+    std::vector<std::ptrdiff_t> passing(2 * period + 1, 0), bits(2 * period + 1, 0), reads(2 * period + 1, 0);
     for (std::size_t i = run.begin; i < last; ++i) {
       for (const ValueId value : node(i).outputs) {
         const auto end = std::upper_bound(readers_[value].begin(), readers_[value].end(), i + 2 * period);
@@ -221,19 +224,22 @@ class BlockFinder {
         const std::ptrdiff_t cost =
             node(i).op->kind == OpKind::view ? 2 : 1;  // a view would be written to memory for it
         passing[from - first] += cost, passing[to - first] -= cost;
+        const auto width = static_cast<std::ptrdiff_t>(info(graph_.type(value).dtype).bits);
+        bits[from - first] += width, bits[to - first] -= width;
         reads[from - first] += count, reads[to - first] -= count;
       }
     }
     std::size_t best = run.begin;
-    std::optional<std::tuple<std::ptrdiff_t, std::ptrdiff_t, bool, std::ptrdiff_t>> least;
-    std::ptrdiff_t values = 0, read = 0;
+    std::optional<std::tuple<std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t, bool, std::ptrdiff_t>> least;
+    std::ptrdiff_t values = 0, width = 0, read = 0;
     for (std::size_t i = 0; i < period; ++i) {
       values += passing[i];
+      width += bits[i];
       read += reads[i];
       const auto count = static_cast<std::ptrdiff_t>((run.end - run.begin - i) / period);
       if (count < 2) break;
       const bool plain = !takes_others(*node(first + i).op);
-      const std::tuple key(values, -read, plain, -count);
+      const std::tuple key(values, width, -read, plain, -count);
       if (!least || key < *least) std::tie(least, best) = std::pair(std::optional(key), run.begin + i);
     }
     return best;

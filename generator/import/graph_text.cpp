@@ -38,11 +38,12 @@ class TextWriter {
   }
 
  private:
-  // A block that has a name, and the identifiers of its values, which are those of its first instance.
+  // A block that has a name, and the identifiers of its values: rows, as one value of an instance may stand for two of
+  // another.
   struct Called {
     Block block;
     std::string name;
-    std::map<ValueId, std::string> names;
+    std::map<Block::Row, std::string> names;
   };
 
   void find_live() {
@@ -134,33 +135,42 @@ class TextWriter {
     for (const DimDeclaration& dim : graph_.dims) names.claim(dim.name);
     for (const Called& each : called_) names.claim(each.name);
     const Block& block = called.block;
-    const auto name = [&](ValueId value, const std::string& wish) {
-      if (!called.names.contains(value)) called.names[value] = names.claim(wish);
+    const auto name = [&](const Block::Row& row, const std::string& wish) {
+      if (!called.names.contains(row)) called.names[row] = names.claim(wish);
     };
     const std::size_t handed_on = block.repeats ? block.outputs.size() : 0;
     for (std::size_t i = handed_on; i < block.inputs.size(); ++i)
-      name(block.inputs[i][0], name_in_layer(called, known_names(block.inputs[i])));
-    for (const Block::Row& row : block.weights) name(row[0], name_of_weight(called, row));
-    for (const Block::Row& row : block.states) name(row[0], name_in_layer(called, known_names(row)));
-    for (const ValueId each : block.fixed) name(each, graph_.value(each).name);
+      name(block.inputs[i], name_in_layer(called, known_names(block.inputs[i])));
+    for (const Block::Row& row : block.weights) name(row, name_of_weight(called, row));
+    for (const Block::Row& row : block.states) name(row, name_in_layer(called, known_names(row)));
+    for (const ValueId each : block.fixed) name(of_all(block, each), graph_.value(each).name);
     for (std::size_t at = 0; at < block.size; ++at) {
       const Node& first = graph_.nodes[order_[block.starts[0] + at]];
       for (std::size_t i = 0; i < first.outputs.size() && !block.hoisted[at]; ++i) {
         const Block::Row row = results_at(block, at, i);
-        name(row[0], name_in_layer(called, known_names(row)));
+        name(row, name_in_layer(called, known_names(row)));
       }
     }
     for (std::size_t i = 0; i < handed_on; ++i)
-      name(block.inputs[i][0], called.names.at(block.outputs[i][0]) + "_before");
+      name(block.inputs[i], called.names.at(block.outputs[i]) + "_before");
   }
 
-  ValueId first_equal(ValueId value) const {
-    const auto found = equal_.find(value);
-    return found == equal_.end() ? value : found->second;
+  static Block::Row of_all(const Block& block, ValueId value) { return Block::Row(block.starts.size(), value); }
+
+  // What the nodes of all instances have there. What is hoisted is the first one's.
+  const std::string& name_of_operand(const Called& called, std::size_t at, std::size_t operand) const {
+    const auto first_equal = [&](ValueId value) {
+      const auto found = equal_.find(value);
+      return found == equal_.end() ? value : found->second;
+    };
+    Block::Row row;
+    for (const std::size_t start : called.block.starts)
+      row.push_back(first_equal(graph_.nodes[order_[start + at]].inputs[operand]));
+    const auto found = called.names.find(row);
+    return found != called.names.end() ? found->second : called.names.at(of_all(called.block, row[0]));
   }
 
   const std::string& name_of(ValueId value) {
-    if (within_) return within_->names.at(first_equal(value));
     if (const auto given = what_.value_names.find(value); given != what_.value_names.end()) return given->second;
     std::string& name = names_[value];
     const Value& of = graph_.value(value);
@@ -222,12 +232,12 @@ class TextWriter {
     if (!section.empty()) text_ += "constants:\n" + section;
   }
 
-  // `state`, as those of all instances are written, which may be one.
-  std::string state_text(const StateData& state, const std::vector<std::string>& keys) {
+  // `state`, as those of all instances are written, which may be one. `next`: what replaces it, where something does.
+  std::string state_text(const StateData& state, const std::string& next, const std::vector<std::string>& keys) const {
     const TensorType& type = graph_.type(state.value);
     const GivenElements& initial = state.initial;
     std::string text = fmt::format("{{type: \"{}\"", to_text(type));
-    if (state.next != no_id) text += ", next: " + yaml_name(name_of(state.next));
+    if (state.next != no_id) text += ", next: " + yaml_name(next);
     if (!initial.file.empty()) {
       text += fmt::format(", file: {}, key: {}", yaml_name(initial.file),
                           yaml_string(indexed_key(keys).value_or(initial.key)));
@@ -248,7 +258,8 @@ class TextWriter {
     std::string section;
     for (const StateData& state : graph_.states) {
       if (within.contains(state.value)) continue;
-      section += fmt::format("  {}: {}\n", yaml_name(name_of(state.value)), state_text(state, {}));
+      const std::string next = state.next == no_id ? "" : name_of(state.next);
+      section += fmt::format("  {}: {}\n", yaml_name(name_of(state.value)), state_text(state, next, {}));
     }
     if (!section.empty()) text_ += "state:\n" + section;
   }
@@ -311,11 +322,7 @@ class TextWriter {
 
   void write_functions() {
     if (!called_.empty()) text_ += "functions:\n";
-    for (const Called& each : called_) {
-      within_ = &each;
-      write_function(each);
-      within_ = nullptr;
-    }
+    for (const Called& each : called_) write_function(each);
   }
 
   void write_function(const Called& called) {
@@ -323,14 +330,14 @@ class TextWriter {
     text_ += fmt::format("  {}:\n    doc: {}\n", yaml_name(called.name), yaml_string(doc_of(block)));
     if (!block.inputs.empty()) text_ += "    inputs:\n";
     for (const Block::Row& row : block.inputs)
-      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(row[0])), to_text(graph_.type(row[0])));
+      text_ += fmt::format("      {}: {}\n", yaml_name(called.names.at(row)), to_text(graph_.type(row[0])));
     if (!block.weights.empty() || !block.fixed.empty()) text_ += "    constants:\n";
     for (const Block::Row& row : block.weights) {
-      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(row[0])),
+      text_ += fmt::format("      {}: {}\n", yaml_name(called.names.at(row)),
                            stored_text(graph_.type(row[0]), key_of(called, row)));
     }
     for (const ValueId each : block.fixed) {
-      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(each)),
+      text_ += fmt::format("      {}: {}\n", yaml_name(called.names.at(of_all(block, each))),
                            constant_text(graph_.constants[graph_.value(each).index]));
     }
     if (!block.states.empty()) text_ += "    state:\n";
@@ -338,14 +345,15 @@ class TextWriter {
       std::vector<std::string> keys;
       for (const ValueId each : block.states[i]) keys.push_back(data_of(each).initial.key);
       const StateData& first = data_of(block.states[i][0]);
-      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(first.value)), state_text(first, keys));
+      const std::string next = first.next == no_id ? "" : called.names.at(block.following[i]);
+      text_ += fmt::format("      {}: {}\n", yaml_name(called.names.at(block.states[i])), state_text(first, next, keys));
     }
     text_ += "    nodes:\n";
     for (std::size_t at = 0; at < block.size; ++at) {
-      if (!block.hoisted[at]) write_node(order_[block.starts[0] + at], "      ");
+      if (!block.hoisted[at]) write_node_of(called, at);
     }
     std::vector<std::string> outputs;
-    for (const Block::Row& row : block.outputs) outputs.push_back(yaml_name(name_of(row[0])));
+    for (const Block::Row& row : block.outputs) outputs.push_back(yaml_name(called.names.at(row)));
     text_ += fmt::format("    outputs: {}\n", yaml_list(outputs));
   }
 
@@ -362,7 +370,7 @@ class TextWriter {
       for (const ValueId each : row) add_weight(*builder_.tensor_of(each), builder_.tensor_of(each)->key);
       return *own;
     }
-    std::string start = called.name + ".", end = "." + name_of(row[0]);
+    std::string start = called.name + ".", end = "." + called.names.at(row);
     const auto numbered = [&](std::size_t i) { return start + std::to_string(i) + end; };
     for (std::size_t i = 0; i < row.size();) {
       if (taken_keys_.contains(numbered(i))) {
@@ -411,6 +419,21 @@ class TextWriter {
 
   void write_node(NodeId id, std::string_view indent) {
     const Node& node = graph_.nodes[id];
+    write_node(
+        id, indent, [&](std::size_t operand) { return name_of(node.inputs[operand]); },
+        [&](std::size_t result) { return name_of(node.outputs[result]); });
+  }
+  void write_node_of(const Called& called, std::size_t at) {
+    write_node(
+        order_[called.block.starts[0] + at], "      ",
+        [&](std::size_t operand) { return name_of_operand(called, at, operand); },
+        [&](std::size_t result) { return called.names.at(results_at(called.block, at, result)); });
+  }
+
+  // With the names of operands and results, by their places.
+  template <class OperandName, class ResultName>
+  void write_node(NodeId id, std::string_view indent, OperandName operand_name, ResultName result_name) {
+    const Node& node = graph_.nodes[id];
     std::vector<std::string> inputs, outputs;
     std::size_t given = node.inputs.size();
     while (given > 0 && node.inputs[given - 1] == no_id) --given;
@@ -421,10 +444,10 @@ class TextWriter {
       } else if (builder_.is_number(each)) {
         inputs.push_back(yaml_number(graph_.constants[graph_.value(each).index].values[0], graph_.type(each).dtype));
       } else {
-        inputs.push_back(yaml_name(name_of(each)));
+        inputs.push_back(yaml_name(operand_name(i)));
       }
     }
-    for (const ValueId each : node.outputs) outputs.push_back(yaml_name(name_of(each)));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) outputs.push_back(yaml_name(result_name(i)));
     text_ += fmt::format("{}- {{op: {}", indent, node.op->name);
     if (!inputs.empty()) text_ += fmt::format(", in: {}", one_or_list(inputs));
     text_ += fmt::format(", out: {}", one_or_list(outputs));
@@ -461,7 +484,6 @@ class TextWriter {
   std::vector<NodeId> order_;  // live nodes
   std::vector<Called> called_;
   std::map<ValueId, ValueId> equal_;  // constants in functions
-  const Called* within_ = nullptr;    // whose text is being written; null: the graph's
   std::map<ValueId, std::string> names_;
   std::vector<StoredTensor> weights_;
   std::set<std::string> taken_keys_, written_keys_;

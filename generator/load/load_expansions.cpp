@@ -176,6 +176,26 @@ void read_spelled_numbers(Yaml value, const OpSpec& op, Expansion& spelling,
   }
 }
 
+// The values of a spelling, of which each is a node's only one.
+void read_shared_values(Yaml value, const OpSpec& op, Expansion& spelling, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    report_mismatch(value, "'shared'", "a list of names", diagnostics);
+    return;
+  }
+  for (const Yaml each : value.items()) {
+    const std::string name(each.is_scalar() ? each.text() : "");
+    const bool is_made = std::any_of(spelling.nodes.begin(), spelling.nodes.end(), [&](const ExpansionNode& node) {
+      return node.outputs.size() == 1 && node.outputs[0] == name && name != op.results[0].name;
+    });
+    if (is_made) {
+      spelling.shared.push_back(name);
+    } else {
+      diagnostics.error(each.where(),
+                        fmt::format("'{}' is no value between the nodes of a spelling of '{}'", name, op.name));
+    }
+  }
+}
+
 }  // namespace
 
 void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
@@ -184,7 +204,7 @@ void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml each : value.items()) {
-    validate_keys(each, {"when", "numbers", "nodes"}, "a spelling", diagnostics);
+    validate_keys(each, {"when", "numbers", "shared", "nodes"}, "a spelling", diagnostics);
     if (!each.is_mapping()) continue;
     Expansion& spelling = op.spellings.emplace_back();
     if (const Yaml when = each.find("when")) {
@@ -198,6 +218,7 @@ void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     if (const Yaml nodes = require_key(each, "nodes", "a spelling", diagnostics)) {
       spelling.nodes = ExpansionReader(op, diagnostics, std::move(mentioned)).read(nodes);
     }
+    if (const Yaml shared = each.find("shared")) read_shared_values(shared, op, spelling, diagnostics);
   }
 }
 

@@ -163,6 +163,7 @@ struct Expansion {
   // Of spellings: attributes and operands of the operator that are numbers which follow from those in the nodes:
   // {"scale", "1 / divisor"}.
   std::vector<std::pair<std::string, Expression>> numbers;
+  std::vector<std::string> shared;  // of spellings: values that something else may read, too
 };
 
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must

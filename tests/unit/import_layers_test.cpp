@@ -103,6 +103,35 @@ outputs: ["y"]
   }
 }
 
+// The first layer has one tensor where the others have two.
+TEST_CASE("import: weights that one layer shares are those that each layer has") {
+  Layers layers;
+  for (int i = 0; i < 3; ++i) layers.add_layer(i);
+  for (OnnxNode& each : layers.nodes) {
+    if (each.inputs.back() == "onnx::MatMul_100") each.inputs[1] = "layers.0.w";
+  }
+  const std::string text = imported(layers.model_of());
+  CHECK(count(text, "      - {op: matmul, in: [out_before, w], out: up}\n") == 1);
+  CHECK(count(text, "      - {op: matmul, in: [act, up_weight], out: down}\n") == 1);
+  CHECK(count(text, "{call: layers, in: x, out: layers_2_out, repeat: 3}") == 1);
+}
+
+// As quantisers write them: what weights stand for, all of it in front.
+TEST_CASE("import: what is made of a layer's weights alone is made in the layer") {
+  Layers layers;
+  for (int i = 0; i < 3; ++i) layers.add_layer(i);
+  std::vector<OnnxNode> nodes;
+  for (OnnxNode& each : layers.nodes) {
+    if (each.op != "MatMul") continue;
+    nodes.push_back(node("Softmax", {each.inputs[1]}, {each.outputs[0] + "_spread"}));
+    each.inputs[1] = each.outputs[0] + "_spread";
+  }
+  layers.nodes.insert(layers.nodes.begin(), nodes.begin(), nodes.end());
+  const std::string text = imported(layers.model_of());
+  CHECK(count(text, "op: softmax") == 2);
+  CHECK(count(text, "{call: layers, in: x, out: layers_2_out, repeat: 3}") == 1);
+}
+
 TEST_CASE("import: layers that differ in an attribute, a shape, a number or their wiring are no function") {
   const auto functions = [](auto change) {
     Layers layers;

@@ -413,6 +413,27 @@ ops.yaml:12:12: error: no node of the expansion makes 'out', a result of 'f'
 )text");
 }
 
+TEST_CASE("load, bad: shared values of spellings") {
+  const std::string said = ops_messages(R"yaml(ops:
+- op: f
+  kind: elementwise
+  types: {T: float}
+  operands: {x: T}
+  results: {out: T}
+  kernel: own::F
+  spellings:
+  - shared: [y, x, out]
+    nodes: [{op: f, in: x, out: y}, {op: f, in: y, out: out}]
+  - shared: y
+    nodes: [{op: f, in: x, out: y}, {op: f, in: y, out: out}]
+)yaml");
+  const auto says = [&](const std::string& text) { return said.find(text) != std::string::npos; };
+  CHECK(says("ops.yaml:9:17: error: 'x' is no value between the nodes of a spelling of 'f'\n"));
+  CHECK(says("ops.yaml:9:20: error: 'out' is no value between the nodes of a spelling of 'f'\n"));
+  CHECK_FALSE(says("'y' is no value"));
+  CHECK(says("ops.yaml:11:13: error: 'shared' must be a list of names"));
+}
+
 TEST_CASE("load, bad: orders of axes") {
   const std::string said = ops_messages(R"yaml(ops:
 - op: f

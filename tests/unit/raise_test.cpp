@@ -37,7 +37,7 @@ std::string shape_text(const OperandSpec& operand, std::size_t open, std::int64_
                                                      {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9},  {"V", 6},  {"L", 7},
                                                      {"I", 9}, {"O", 5}, {"P", 2}, {"W", 4},  {"KD", 2}, {"KH", 1},
                                                      {"KW", 2}, {"R", 4}, {"Q", 256}, {"Y", 4}, {"X", 2}};
-  if (!operand.pattern) return "4, 8";
+  if (!operand.pattern) return operand.doc.ends_with("or one.") ? "" : "4, 8";
   std::string text;
   for (const PatternAxis& axis : *operand.pattern) {
     const std::int64_t extent = axis.ellipsis       ? 3

@@ -121,7 +121,7 @@ class Search {
     if (!node.op) return std::nullopt;
     if (node.op == part.op) {
       match.covered.push_back(id);
-      if (part.shows_operand) match.views.push_back(id);
+      if (part.shows_operand || part.is_shared) match.may_stay.push_back(id);
       return node;
     }
     if (depth_ == deepest_nesting || !may_stand_for(*node.op, part)) return std::nullopt;
@@ -132,6 +132,9 @@ class Search {
       if (!found || !found->before.empty() || !found->after.empty()) continue;
       match.covered.insert(match.covered.end(), found->covered.begin(), found->covered.end());
       match.staying.insert(match.staying.end(), found->staying.begin(), found->staying.end());
+      if (part.is_shared) {
+        match.may_stay.insert(match.may_stay.end(), found->covered.begin(), found->covered.end());
+      }
       match.as_written = match.as_written && found->as_written;
       return std::move(found->node);
     }

@@ -35,7 +35,7 @@ struct Recognised {
   Node node;                        // the operator, over the values that the nodes read
   std::vector<Node> before, after;  // views that bring operands and result into the operator's form; most often none
   std::vector<NodeId> covered;      // what it stands for
-  std::vector<NodeId> staying;      // views of operands that it stands for too, but that something else reads
+  std::vector<NodeId> staying;      // what it stands for too, but that something else reads
   bool as_written = false;          // it would be expanded to just these nodes
   bool pays = false;                // a kernel takes it, or it is expanded to something other than what is written
 };
@@ -46,7 +46,7 @@ struct Recognised {
 //   - what the spelling calls by one name is one value (broadcast as its elementwise nodes do); a number is the number
 //   that it says, up to rounding to its dtype;
 //   - nothing else reads a value between the nodes, which is no output, no state's next value and not named by a
-//     fusion directive (views of operands aside, which stay where that is so);
+//     fusion directive (views of operands aside, and values that the spelling calls shared: what makes them stays then);
 //   - the operator's node, with the attributes that follow from the nodes', has the type of what they make, and its
 //     spelling at those operands is what is written: the same axes, shapes and attributes in each node;
 //   - the operator asks nothing of the run that the nodes do not ask, and does not read a state that an update of it

@@ -76,6 +76,7 @@ class PatternBuilder {
       }
     }
     part.first_output = static_cast<std::uint32_t>(pattern_.maker.size());
+    part.is_shared = contains(pattern_.spelled->shared, node.outputs[0]);
     for (const std::string& output : node.outputs) add_value(output, static_cast<std::uint32_t>(pattern_.parts.size()));
     pattern_.parts.push_back(std::move(part));
     return true;

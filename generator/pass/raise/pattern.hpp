@@ -33,6 +33,8 @@ struct Pattern {
     const std::vector<const Pattern*>* spellings = nullptr;  // of its operator
     // A view of an operand, or of one that is: it may be read elsewhere too, for it moves no data.
     bool shows_operand = false;
+    // Its result is one that the spelling says may be read elsewhere, too.
+    bool is_shared = false;
     // A view at the rim of the pattern that can be undone: where the graph has none, its inverse is put in.
     bool can_undo = false;
   };

@@ -65,7 +65,12 @@ void drop_unread(Graph& graph, std::vector<ValueId> staying) {
     const ValueId made = node.outputs[0];
     if (readers[made] > 0 || named[made] || !std::binary_search(staying.begin(), staying.end(), made)) continue;
     removed[id] = true;
-    --readers[node.inputs[0]];
+    std::vector<ValueId> inputs = node.inputs;
+    std::sort(inputs.begin(), inputs.end());
+    inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+    for (const ValueId input : inputs) {
+      if (input != no_id) --readers[input];
+    }
   }
   drop_nodes(graph, removed);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "generator/base/contains.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/infer/infer_node.hpp"
@@ -81,8 +82,7 @@ bool stands_alone(const SearchedGraph& in, NodeId last, Match& match) {
     const Node& node = in.graph.nodes[id];
     const auto is_inner = [&](ValueId value) { return !in.named[value] && in.readers[value] == read[value]; };
     if (id != last && !std::all_of(node.outputs.begin(), node.outputs.end(), is_inner)) {
-      const bool is_view = std::find(match.views.begin(), match.views.end(), id) != match.views.end();
-      if (!is_view) return false;
+      if (!contains(match.may_stay, id)) return false;
       match.staying.push_back(id);
       continue;
     }

@@ -18,7 +18,7 @@ struct Match {
   Attributes known;                                      // what the spelling's attributes and numbers must be, by name
   std::vector<std::pair<const Expression*, ValueId>> numbers;  // constants that must be what the spelling says
   std::vector<NodeId> covered;                           // the nodes that were found
-  std::vector<NodeId> views;                             // of those, views of operands
+  std::vector<NodeId> may_stay;                          // of those, what something else may read, too
   std::vector<NodeId> staying;                           // of those, what something else reads; no longer covered
   bool as_written = true;                                // no part stands for nodes that it would not be expanded to
 };

@@ -24,6 +24,13 @@ struct PositionBox {
   std::int64_t count() const { return element_count(extents); }
 };
 
+// What stands around an image, and in front of it: 0, unless it says something else.
+template <class T, class X>
+T outside_of(const X& x) {
+  if constexpr (requires { x.outside; }) return x.outside;
+  return T(0);
+}
+
 // What a box of positions sees of an image, pads included.
 template <class T, int A>
 class Window {
@@ -107,8 +114,8 @@ class Window {
     const std::int64_t first = from[A], extent = sizes_.image[A - 1];
     const std::int64_t begin = inside ? std::clamp<std::int64_t>(-first, 0, pixels_[A - 1]) : pixels_[A - 1];
     const std::int64_t end = inside ? std::clamp<std::int64_t>(extent - first, begin, pixels_[A - 1]) : begin;
-    std::fill(to, to + begin * pitch_, T(0));
-    std::fill(to + end * pitch_, to + pixels_[A - 1] * pitch_, T(0));
+    std::fill(to, to + begin * pitch_, outside_of<T>(x));
+    std::fill(to + end * pitch_, to + pixels_[A - 1] * pitch_, outside_of<T>(x));
     from[A] = first + begin;
     if constexpr (is_view<X>) {
       if (pitch_ == sizes_.channels && x.stride(A) == pitch_ && x.stride(A + 1) == 1) {
@@ -273,7 +280,7 @@ template <class T, int A, class Out>
 }
 
 // The tile of `box` by `columns`: sums for each position, given to `out`.
-template <class T, int A, class X, class F, class Out>
+template <class T, class Sum, int A, class X, class F, class Out>
 void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, const ResultMatrix<Out, A>& out,
                               const PositionBox<A>& box, Range columns) {
   const ConvolutionShape<A>& sizes = patches.sizes;
@@ -282,14 +289,14 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   const std::int64_t stride = (column_count + panel_columns - 1) / panel_columns * panel_columns;
   const DepthBlocks blocks = DepthBlocks::of<T>(sizes.depth());
   const Window<T, A> window(sizes, box);
-  T* sums = scratch<T>(0, rows * stride);
+  Sum* sums = scratch<Sum>(0, rows * stride);
   T* seen = scratch<T>(3, Window<T, A>::elements(sizes, box.extents));
   std::int64_t* places = scratch<std::int64_t>(5, rows);
   Run* runs = scratch<Run>(6, Window<T, A>::most_runs(sizes));
-  if (blocks.count == 0) std::fill_n(sums, rows * stride, T(0));
+  if (blocks.count == 0) std::fill_n(sums, rows * stride, Sum(0));
   window.fill(patches.x, patches.first_channel, seen);
   window.place(places, rows);
-  const PatchProduct<T> product{seen, places, positions, stride, sums};
+  const PatchProduct<T, Sum> product{seen, places, positions, stride, sums};
   for (std::int64_t block = 0; block < blocks.count; ++block) {
     const Range depth = blocks[block];
     const std::int64_t run_count = window.runs(depth, runs);
@@ -300,8 +307,8 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   emit_box(out.tensor, sums, stride, box, Range{out.first_channel + columns.begin, out.first_channel + columns.end});
 }
 
-// `filters`: of `channels` results, from out.first_channel on.
-template <int TileM, int TileN, class T, class X, class F, class Out, int A>
+// `filters`: of `channels` results, from out.first_channel on. Sum: what sums of products of T are held in.
+template <int TileM, int TileN, class T, class Sum = T, class X, class F, class Out, int A>
 void convolve(const Patches<X, A>& patches, const F& filters, std::int64_t channels, const ResultMatrix<Out, A>& out,
               Stream stream) {
   const ConvolutionShape<A>& sizes = patches.sizes;
@@ -310,7 +317,7 @@ void convolve(const Patches<X, A>& patches, const F& filters, std::int64_t chann
   const int threads = threads_for(stream, positions * channels * std::max<std::int64_t>(sizes.depth(), 32) / 32);
   const ConvolutionTiles<T, A> tiles(sizes, channels, TileM, TileN, F::cost, threads);
   parallel_for(threads, tiles.count(), [&](std::int64_t i) {
-    compute_convolution_tile<T, A>(patches, filters, out, tiles.box_at(i), tiles.columns_at(i));
+    compute_convolution_tile<T, Sum, A>(patches, filters, out, tiles.box_at(i), tiles.columns_at(i));
   });
 }
 

@@ -12,10 +12,19 @@
 
 namespace kgen::cpu {
 
-// Rows of a panel: fours, then for each column the sum of its bytes, then its t.
+// Rows of a panel: fours, then for each column the sum of its bytes, then its t, which is of 9 bits; beyond 16 bits
+// stands whether all bytes of the panel are narrow (quads.hpp).
 constexpr std::int64_t quad_panel_rows(std::int64_t K) { return quads_of(K) + 2; }
 
+constexpr std::int32_t narrow_mark = 1 << 16;
+
 // ---- packing
+
+inline bool holds_narrow_bytes(const Quad* panel, std::int64_t quads) {
+  const auto* bytes = reinterpret_cast<const std::int8_t*>(panel);
+  return std::all_of(bytes, bytes + 4 * quads * panel_columns,
+                     [](std::int8_t each) { return each >= -most_narrow && each <= most_narrow; });
+}
 
 template <class B, class Zero>
 void pack_quad_panel(Quad* to, const B& b, const Zero& zero, std::int64_t first) {
@@ -35,6 +44,9 @@ void pack_quad_panel(Quad* to, const B& b, const Zero& zero, std::int64_t first)
   add_columns<panel_columns>(behind[0], to, quads);
   for (std::int64_t j = 0; j < count; ++j) {
     behind[1][j] = zero.template at<1>(Index<1>{first + j}).data - turned;
+  }
+  if (has_narrow_quads && holds_narrow_bytes(to, quads)) {
+    for (std::int32_t& each : behind[1]) each += narrow_mark;
   }
   std::memcpy(to + quads * panel_columns, behind, sizeof(behind));
 }
@@ -59,6 +71,14 @@ void pack_bytes(const B& b, const Zero& zero, const View<std::int8_t, 3>& panels
 
 // ---- results
 
+// The t of columns.
+template <int W>
+KGEN_FN Vec<std::int32_t, W> zeros_of(const Vec<std::int32_t, W>& behind) {
+  Vec<std::int32_t, W> zeros;
+  zeros.data = behind.data << 16 >> 16;
+  return zeros;
+}
+
 // Takes sums of a' b', and gives c those of (a - a_zero) (b - b_zero).
 template <class Zero, class C>
 struct FromZeroPoints {
@@ -75,21 +95,40 @@ struct FromZeroPoints {
     return bit_cast<std::int32_t>(load_lanes<W>(panels + panel * panel_columns + column % panel_columns));
   }
   template <int W>
+  KGEN_FN void operator()(const Index<2>& at, const Vec<NarrowSum, W>& sums) const {
+    (*this)(at, bit_cast<std::int32_t>(sums));
+  }
+  template <int W>
   KGEN_FN void operator()(const Index<2>& at, Vec<std::int32_t, W> sums) const {
     static_assert(W <= panel_columns);
     const std::int32_t s = a_zero.template at<1>(Index<2>{at[0], 0}).data + turned;
     sums = sums - behind<W>(0, at[1]) * Vec<std::int32_t, W>(s);
-    if (row_sums != nullptr) sums = sums - behind<W>(1, at[1]) * Vec<std::int32_t, W>(row_sums[at[0]]);
+    if (row_sums != nullptr) sums = sums - zeros_of(behind<W>(1, at[1])) * Vec<std::int32_t, W>(row_sums[at[0]]);
     store_to(c, at, sums);
   }
 };
 
-inline bool has_right_zeros(const Quad* panels, std::int64_t count, std::int64_t quads) {
+// Whether that holds of what stands behind any of so many panels for a column.
+template <class Holds>
+bool any_behind(const Quad* panels, std::int64_t count, std::int64_t quads, const Holds& holds) {
   for (std::int64_t panel = 0; panel < count; ++panel) {
-    const Quad* zeros = panels + (panel * (quads + 2) + quads + 1) * panel_columns;
-    if (std::any_of(zeros, zeros + panel_columns, [](Quad zero) { return zero != 0; })) return true;
+    const Quad* behind = panels + (panel * (quads + 2) + quads + 1) * panel_columns;
+    if (std::any_of(behind, behind + panel_columns, holds)) return true;
   }
   return false;
+}
+inline bool has_right_zeros(const Quad* panels, std::int64_t count, std::int64_t quads) {
+  return any_behind(panels, count, quads, [](Quad each) { return static_cast<std::int16_t>(each) != 0; });
+}
+
+// body.operator()<what sums by these panels are held in>().
+template <class Body>
+void with_sums(const Quad* panels, std::int64_t count, std::int64_t quads, const Body& body) {
+  if constexpr (has_narrow_quads) {
+    const auto is_wide = [](Quad each) { return static_cast<std::int16_t>(each) == each; };
+    if (!any_behind(panels, count, quads, is_wide)) return body.template operator()<NarrowSum>();
+  }
+  body.template operator()<std::int32_t>();
 }
 
 // sums[m] = the sum of a - a_zero in row m.
@@ -124,16 +163,18 @@ void multiply_quads(const A& a, const Zero& a_zero, const Quad* panels, std::int
     add_rows(row_sums, a, a_zero, threads);
   }
   const FromZeroPoints<Zero, C> sink{c, panels, quads, a_zero, added_on_left<Byte>, row_sums};
+  const std::int64_t widths[] = {columns}, count = (columns + panel_columns - 1) / panel_columns;
   const Quad* const data[] = {panels};
-  const std::int64_t widths[] = {columns};
   if constexpr (has_tiles<Quad>) {
     if (M > 8 && tiles_granted()) {
       constexpr int rows = RegisterTile<std::int32_t, TileQuad>::rows;
       return multiply_packed<rows, TileM, TileN, std::int32_t, TileQuad>(a, data, widths, quads + 2, sink, threads);
     }
   }
-  with_row_panels<most_rows, 0>(M, [&]<int Rows>() {
-    multiply_packed<Rows, TileM, TileN, std::int32_t, Quad>(a, data, widths, quads + 2, sink, threads);
+  with_sums(panels, count, quads, [&]<class Sum>() {
+    with_row_panels<most_rows, 0>(M, [&]<int Rows>() {
+      multiply_packed<Rows, TileM, TileN, Sum, Quad>(a, data, widths, quads + 2, sink, threads);
+    });
   });
 }
 

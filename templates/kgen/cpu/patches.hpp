@@ -22,19 +22,19 @@ struct Run {
 //
 // On a Zen 5 whose pipes do 264 GFLOP/s it runs at 250 with 64 values of k and at 259 with 256, the panels in the
 // second-level cache, also where the rows are 4 KB apart: a first-level cache of 12 ways holds the line of each.
-template <int Rows, int Vectors, class T>
+template <int Rows, int Vectors, class T, class Sum>
 inline __attribute__((noinline)) void multiply_patches(const T* left, const std::int64_t* places, const Run* runs,
                                                        std::int64_t run_count, const T* right, std::int64_t next_panel,
-                                                       T* sums, std::int64_t stride, bool fresh, PacedPrefetch& next) {
+                                                       Sum* sums, std::int64_t stride, bool fresh, PacedPrefetch& next) {
   constexpr int lanes = lanes_of<T>, in_panel = panel_columns / lanes;
   const T* row[Rows];
-  Vec<T, lanes> sum[Rows][Vectors];
+  Vec<Sum, lanes> sum[Rows][Vectors];
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
     row[i] = left + places[i];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
-      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+      sum[i][v] = fresh ? Vec<Sum, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
   const Run* run = runs;
@@ -74,13 +74,13 @@ struct PanelBlock {
 };
 
 // What multiplies rows by panels, a block of the depth at a time.
-template <class T>
+template <class T, class Sum = T>
 struct PatchProduct {
   using Register = RegisterTile<T>;
   const T* left;
   const std::int64_t* places;
   std::int64_t rows, stride;  // `stride` of the sums: their columns, whole panels
-  T* sums;
+  Sum* sums;
 
   std::int64_t calls() const {  // of multiply_patches, at most
     return (rows + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);
