@@ -1,21 +1,10 @@
 // Products of what bytes stand for become products of bytes.
 #include <doctest/doctest.h>
 
-#include "generator/pass/raise/raise.hpp"
-#include "tests/unit/rewrite_fixture.hpp"
+#include "tests/unit/raise_fixture.hpp"
 
 namespace kgen {
 namespace {
-
-std::string raised_text(const std::string& body, TargetKind target = TargetKind::cpu) {
-  Rewrites rewrites;
-  Module module = rewrites.inferred(body);
-  REQUIRE_MESSAGE(!rewrites.diagnostics.has_errors(), rewrites.diagnostics.text(false));
-  module.main.target = target;
-  module = raise(std::move(module), rewrites.ops);
-  check_consistent(module.main);
-  return text_of(module.main);
-}
 
 // A product of `bytes`, u8 [4, 32] with one scale and zero point, and of i8 as `right` says. `behind`: what else there is.
 std::string product(const std::string& weight, const std::string& scale, const std::string& nodes,
@@ -44,7 +33,7 @@ TEST_CASE("raise: a product of what bytes stand for is one of bytes") {
 TEST_CASE("raise: scales along the depth, other targets and the rounding that is written have the product of floats") {
   const auto stays = [](const std::string& text) { return text.find("quantized") == std::string::npos; };
   CHECK(stays(raised_text(product("32, 8", "32, 1", matmul))));
-  CHECK(stays(raised_text(product("32, 8", "8", matmul), TargetKind::cuda)));
+  CHECK(stays(raised_text(product("32, 8", "8", matmul), Raised::everywhere, TargetKind::cuda)));
   CHECK(stays(raised_text(product("32, 8", "8", matmul, "outputs: [y]\nnumerics: match_unfused\n"))));
 }
 

@@ -1,27 +1,14 @@
 // What spells out an operator becomes that operator.
-#include "generator/pass/raise/raise.hpp"
-
 #include <doctest/doctest.h>
 
 #include <map>
 #include <utility>
 
 #include "tests/unit/plan_fixture.hpp"
-#include "tests/unit/rewrite_fixture.hpp"
+#include "tests/unit/raise_fixture.hpp"
 
 namespace kgen {
 namespace {
-
-std::string raised_text(Rewrites& rewrites, const std::string& body, Raised raised = Raised::everywhere) {
-  const Module module = raise(rewrites.inferred(body), rewrites.ops, raised);
-  check_consistent(module.main);
-  return text_of(module.main);
-}
-
-std::string raised_text(const std::string& body, Raised raised = Raised::everywhere) {
-  Rewrites rewrites;
-  return raised_text(rewrites, body, raised);
-}
 
 // ---- every operator -------------------------------------------------------------------------------------------------
 
