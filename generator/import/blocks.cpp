@@ -115,13 +115,14 @@ class BlockFinder {
   std::vector<Instance> function_calls() const {
     std::vector<Instance> calls;
     for (const GraphBuilder::Inlined& each : builder_.inlined()) {
-      std::size_t begin = nowhere, end = 0;
+      std::size_t begin = nowhere, end = 0, count = 0;
       for (NodeId id = each.begin; id < each.end; ++id) {
         if (place_[id] == nowhere) continue;
         begin = std::min(begin, place_[id]);
-        end = place_[id] + 1;
+        end = std::max(end, place_[id] + 1);
+        ++count;
       }
-      if (begin != nowhere) calls.push_back({begin, end - begin, {each.function, wiring(begin, end - begin)}});
+      if (count > 0 && end - begin == count) calls.push_back({begin, end - begin, {each.function, wiring(begin, end - begin)}});
     }
     return calls;
   }

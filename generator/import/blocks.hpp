@@ -31,8 +31,8 @@ struct Block {
 std::map<ValueId, ValueId> first_equal_constants(const GraphBuilder& builder);
 
 // The blocks among `order`, the nodes that are written, topologically sorted: sorted otherwise where there are blocks
-// (see move_to_readers.hpp and move_shared_ahead.hpp). They do not overlap, and are sorted by where they begin. `outputs`: what the graph gives
-// its callers.
+// (see move_to_readers.hpp and move_shared_ahead.hpp). They do not overlap, and are sorted by where they begin.
+// `outputs`: what the graph gives its callers.
 //
 // Rule: kgen fuses nothing across a call, so what is called holds operators that others are fused into (matrix
 // products, convolutions), and layers begin where the fewest values are handed on, and these are read most. Functions

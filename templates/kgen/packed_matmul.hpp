@@ -50,8 +50,8 @@ requires Number<source_lane_t<A, 2>> && Number<view_element_t<first_of_t<P>>> &&
 
 #if !defined(KGEN_GPU)
 
-// A matrix [K, N] of bf16 in panels of 16 columns, each of which lies in one piece, with two neighbours along k in 32 bits, the
-// earlier one in the upper half, as products of pairs and tiles read them: element (k, n) is at [n / 16, k / 2,
+// A matrix [K, N] of bf16 in panels of 16 columns, each of which lies in one piece, with two neighbours along k in 32
+// bits, the earlier one in the upper half, as products of pairs and tiles read them: element (k, n) is at [n / 16, k / 2,
 // 2 * (n % 16) + 1 - k % 2], whatever instructions the code is compiled for. What lies beyond the matrix is 0.
 //
 // b: [K, N], panels: [(N + 15) / 16, (K + 1) / 2, 32].

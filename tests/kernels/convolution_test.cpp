@@ -83,12 +83,12 @@ void check(const Case& c, const X& x, const F& filters, double tolerance, Stream
   });
 }
 
-struct PlusOne {  // a prologue that makes something of 0
-  View<const float, 4> x;
-  KGEN_FN Index<4> shape() const { return x.shape(); }
+struct PlusOne {  // a prologue that makes something of 0, of an operand that may have any name
+  View<const float, 4> outside;
+  KGEN_FN Index<4> shape() const { return outside.shape(); }
   template <int W>
   KGEN_FN auto load(Index<4> at) const {
-    return Add::apply(x.load<W>(at), 1.0f);
+    return Add::apply(outside.load<W>(at), 1.0f);
   }
 };
 

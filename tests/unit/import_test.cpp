@@ -281,6 +281,24 @@ TEST_CASE("import: sizes and fills may be floats, and lists of one number") {
   CHECK(section(imported(padded), "nodes:").find("value: 0.5") != std::string::npos);
 }
 
+TEST_CASE("import: DequantizeLinear without a zero point, of bytes and of others, for all and for blocks") {
+  constexpr std::int32_t of_u8 = 2, of_i8 = 3, of_i32 = 6, of_f8e4m3 = 17;
+  const auto nodes = [](std::int32_t type, std::vector<std::int64_t> scale, std::vector<OnnxAttribute> attributes) {
+    const std::string text = imported(model({tensor_info("x", {4, 32}, type), tensor_info("s", std::move(scale))},
+                                            {node("DequantizeLinear", {"x", "s"}, {"y"}, std::move(attributes))}, {"y"}));
+    return section(text, "nodes:");
+  };
+  for (const std::int32_t type : {of_i8, of_u8}) {
+    CHECK(nodes(type, {}, {}).find("{op: dequantize_linear, in: [x, s, ") != std::string::npos);
+  }
+  for (const std::int32_t type : {of_i32, of_f8e4m3}) {
+    CHECK(nodes(type, {}, {}) == "nodes:\n  - {op: dequantize_linear, in: [x, s], out: \"y\"}\n");
+  }
+  const std::string blocks = nodes(of_i8, {4, 4}, {integer("axis", 1), integer("block_size", 8)});
+  CHECK(blocks.find("{op: dequantize_linear, in: [blocks, s_apart]") != std::string::npos);
+  MESSAGE(blocks);
+}
+
 TEST_CASE("import: floats of 8 bits saturate or not, as the cast says") {
   const auto cast = [](std::int32_t to, std::int64_t saturate) {
     return section(imported(model({tensor_info("x", {3})}, {node("Cast", {"x"}, {"y"}, {integer("to", to), integer("saturate", saturate)}), node("Cast", {"y"}, {"z"}, {integer("to", 1)})}, {"z"})), "nodes:");

@@ -37,6 +37,15 @@ TEST_CASE("raise: scales along the depth, other targets and the rounding that is
   CHECK(stays(raised_text(product("32, 8", "8", matmul, "outputs: [y]\nnumerics: match_unfused\n"))));
 }
 
+TEST_CASE("raise: scales that are no column of a weight's rows have the product of floats") {
+  const auto stays = [](const std::string& text) { return text.find("quantized") == std::string::npos; };
+  for (const char* scale : {"32", "1, 32", "8, 32"}) {
+    CHECK(stays(raised_text(product("8, 32", scale, "- {op: linear, in: [x, weight], out: y}\n"))));
+    CHECK(stays(raised_text(product("8, 32", scale, "- {op: linear, in: [x, weight, bias], out: y}\n"))));
+  }
+  CHECK(!stays(raised_text(product("8, 32", "1", "- {op: linear, in: [x, weight], out: y}\n"))));
+}
+
 TEST_CASE("raise: what bytes stand for may be read elsewhere, too") {
   const std::string others = "- {op: relu, in: x, out: z}\noutputs: [y, z]\n";
   CHECK(raised_text(product("32, 8", "8", matmul, others)) ==

@@ -122,6 +122,7 @@ inline float add_row_products(float sum, const TileRow& row, const TileRow (&rig
   }
   return flushed(flushed(sum) + flushed(sums[0] + sums[1]));
 }
+static_assert(!left_is_signed);
 inline std::int32_t add_row_products(std::int32_t sum, const TileRow& row, const TileRow (&right)[16], int j) {
   std::int64_t total = sum;
   for (int q = 0; q < 16; ++q) {
