@@ -1,10 +1,12 @@
-"""Matrix products of bytes: what they compute of values that are known within bounds, and graphs that have them."""
+"""Matrix products and convolutions of bytes: what they compute of values that are known within bounds, and graphs that have them."""
 
 from typing import Any
 
 import numpy as np
 
+import building_blocks
 from dims import Dim
+from draw_convolutions import convolution, filters_of
 from enclosure import Exact, Value
 from graph import Type
 from rules import Rule
@@ -28,6 +30,33 @@ def byte_product(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [Exact("i32", sums, np.broadcast_to(unknown, sums.shape).copy())]
 
 
+def byte_convolution(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    x, filters, x_zero, filters_zero = operands
+    image, image_unknown = steps(x, x_zero)  # 0 stands around it
+    taps, taps_unknown = steps(filters, filters_zero)
+
+    def convolved(seen: np.ndarray, by: np.ndarray) -> np.ndarray:
+        return building_blocks.convolve(seen.astype(np.int64), by.astype(np.int64), at["strides"], at["pads"],
+                                        at["dilations"])
+
+    sums = convolved(image, taps).astype(np.int32)  # wraps
+    unknown = convolved(image_unknown, np.ones(taps.shape)) + convolved(np.ones(image.shape), taps_unknown)
+    return [Exact("i32", sums, unknown > 0)]
+
+
+def draw_byte_convolution(scope: Scope, op: Operator) -> None:
+    """What `convolution` draws of bytes, of one group, with what stands for 0."""
+    convolution(2, groups=[1])(scope, op)
+    node = scope.body.nodes[-1]
+    (result,) = node.outputs
+    types = [scope.dtype(op.types[name]) for name in ("A", "B")]
+    shapes = [scope.type_of(name).shape for name in node.inputs]
+    node.inputs[:] = [scope.fresh(Type(types[0], shapes[0])), filters_of(scope, Type(types[1], shapes[1]))]
+    node.inputs += [scope.fresh(Type(types[0], ())), scope.fresh(Type(types[1], shapes[1][-1:]))]
+    del node.attributes["group"]
+    scope.body.types[result] = Type("i32", scope.type_of(result).shape)
+
+
 def draw_byte_product(scope: Scope, op: Operator) -> None:
     left, right = scope.dtype(op.types["A"]), scope.dtype(op.types["B"])
     rows, depth = scope.shape(scope.integer(1, 3)), scope.extent()
@@ -40,5 +69,5 @@ def draw_byte_product(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, inputs, [Type("i32", (*rows, columns))])
 
 
-OPERATORS: dict[str, Rule] = {"integer_matmul": byte_product}
-HINTS = {"integer_matmul": draw_byte_product}
+OPERATORS: dict[str, Rule] = {"integer_matmul": byte_product, "integer_conv2d": byte_convolution}
+HINTS = {"integer_matmul": draw_byte_product, "integer_conv2d": draw_byte_convolution}

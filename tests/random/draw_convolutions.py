@@ -1,6 +1,6 @@
 """Draws convolutions of one, two and three axes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dims import Dim, count_of
 from graph import Type
@@ -15,17 +15,17 @@ def filters_of(scope: Scope, type_: Type) -> str:
     return scope.need(type_)
 
 
-def convolution(axes: int) -> Callable[[Scope, Operator], None]:
+def convolution(axes: int, groups: Sequence[int] = (1, 1, 1, 2, 3)) -> Callable[[Scope, Operator], None]:
     def draw(scope: Scope, op: Operator) -> None:
-        group = scope.one_of([1, 1, 1, 2, 3])
+        group = scope.one_of(groups)
         channels, filters = group * scope.integer(1, 8), group * scope.integer(1, 9)
-        if scope.chance(0.2):  # a filter for each channel
+        if len(groups) > 1 and scope.chance(0.2):  # a filter for each channel
             group = channels = filters = scope.integer(2, 20)
         taps = [scope.integer(1, 4) for _ in range(axes)]
         strides, dilations = ([scope.integer(1, 2) for _ in range(axes)] for _ in range(2))
         pads = [scope.integer(0, 2) for _ in range(2 * axes)]
         image = [Dim.of(scope.integer(4, 12)) if strides[axis] > 1 else scope.extent() for axis in range(axes)]
-        x = scope.need(Type(scope.dtype(op.types["T"]), (scope.extent(), *image, Dim.of(channels))))
+        x = scope.need(Type(scope.dtype(op.types.get("T", ["f32"])), (scope.extent(), *image, Dim.of(channels))))
         type_ = scope.type_of(x)
         result = [type_.shape[0]]
         for axis in range(axes):

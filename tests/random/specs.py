@@ -47,6 +47,11 @@ def operand_of(name: str, entry: Any) -> Operand:
 FLOATS_ALONE = {"matmul", "conv1d", "conv2d", "conv3d", "conv1d_ncl", "conv2d_nchw", "conv3d_ncdhw"}
 
 
+# What expansions and spellings make: graphs have the operators of which these are parts, or that spell them.
+WITHIN_OTHERS = {"pack_filter_bytes", "packed_integer_conv2d", "quantized_matmul", "quantized_linear",
+                 "quantized_conv2d_nchw"}
+
+
 def operator_of(entry: dict[str, Any]) -> Operator:
     types = {name: number_formats.dtypes_of_class(one) if isinstance(one, str) else [each for each in one if each in number_formats.ALL]
              for name, one in entry.get("types", {}).items()}
@@ -64,10 +69,10 @@ def operator_of(entry: dict[str, Any]) -> Operator:
 
 
 def load(folder: Path) -> dict[str, Operator]:
-    """All but what is made when a model is loaded."""
+    """All but what is made when a model is loaded, or stands within others."""
     import yaml  # only here: a bundle's graphs have been drawn
 
     entries = [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())["ops"]]
     within = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
     made = {entry["op"] for entry in entries if entry["op"] in within and entry["kind"] == "structured"}
-    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in made}
+    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in made | WITHIN_OTHERS}

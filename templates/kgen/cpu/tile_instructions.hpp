@@ -5,8 +5,8 @@
 #pragma once
 
 #include <bit>
-#include <cfloat>
 #include <cmath>
+#include <limits>
 
 #include "kgen/cpu/pairs.hpp"
 #include "kgen/cpu/quads.hpp"
@@ -112,7 +112,7 @@ void zero_tile() {
 
 // sum + the products of a row by lane j of all of `right`.
 inline float add_row_products(float sum, const TileRow& row, const TileRow (&right)[16], int j) {
-  const auto flushed = [](float x) { return std::abs(x) < FLT_MIN ? std::copysign(0.0f, x) : x; };
+  const auto flushed = [](float x) { return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x; };
   const auto upper = [&](std::uint32_t pair) { return flushed(std::bit_cast<float>(pair & 0xffff0000u)); };
   const auto lower = [&](std::uint32_t pair) { return flushed(std::bit_cast<float>(pair << 16)); };
   float sums[2] = {};  // of products that are exact
