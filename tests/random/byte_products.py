@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 import building_blocks
-from dims import Dim
-from draw_convolutions import convolution, filters_of
+from dims import Dim, count_of
+from draw_convolutions import convolution
 from enclosure import Exact, Value
 from graph import Type
 from rules import Rule
@@ -51,7 +51,11 @@ def draw_byte_convolution(scope: Scope, op: Operator) -> None:
     (result,) = node.outputs
     types = [scope.dtype(op.types[name]) for name in ("A", "B")]
     shapes = [scope.type_of(name).shape for name in node.inputs]
-    node.inputs[:] = [scope.fresh(Type(types[0], shapes[0])), filters_of(scope, Type(types[1], shapes[1]))]
+    filters = Type(types[1], shapes[1])
+    constant = scope.chance(0.5)  # which is packed when the model is loaded
+    # Nothing that a node behind this one would make.
+    node.inputs[:] = [scope.fresh(Type(types[0], shapes[0])),
+                      scope.fresh_constant(filters, count_of(filters.shape).constant) if constant else scope.fresh(filters)]
     node.inputs += [scope.fresh(Type(types[0], ())), scope.fresh(Type(types[1], shapes[1][-1:]))]
     del node.attributes["group"]
     scope.body.types[result] = Type("i32", scope.type_of(result).shape)
