@@ -1,4 +1,5 @@
-"""Matrix products and convolutions of bytes: what they compute of values that are known within bounds, and graphs that have them."""
+"""Matrix products and convolutions of bytes: what they compute of values that are known within bounds, and graphs that
+have them."""
 
 from typing import Any
 
